@@ -1,0 +1,96 @@
+package dts
+
+import (
+	"context"
+	"time"
+)
+
+// AttemptState is the state of one execution of a task.
+type AttemptState string
+
+const (
+	AttemptRunning   AttemptState = "RUNNING"
+	AttemptSuccess   AttemptState = "SUCCESS"
+	AttemptFailed    AttemptState = "FAILED"    // the target said no, or could not be reached
+	AttemptTimedOut  AttemptState = "TIMED_OUT" // longer than timeout_seconds
+	AttemptCancelled AttemptState = "CANCELLED" // someone cancelled the task in mid-run
+	AttemptLost      AttemptState = "LOST"      // the node died, or stopped, in mid-run
+)
+
+// Attempt is one execution of a task, unique by (TaskID, Number).
+type Attempt struct {
+	TaskID      string       `json:"task_id"`
+	TenantID    string       `json:"tenant_id"`
+	Number      int          `json:"number" doc:"1 is the first"`
+	State       AttemptState `json:"state" enum:"RUNNING,SUCCESS,FAILED,TIMED_OUT,CANCELLED,LOST"`
+	Node        string       `json:"node"`
+	PickedAt    time.Time    `json:"picked_at,omitzero"`
+	StartedAt   time.Time    `json:"started_at"`
+	CompletedAt time.Time    `json:"completed_at,omitzero"`
+	DurationUS  int64        `json:"duration_us" doc:"taken monotonically"`
+	LatenessUS  int64        `json:"lateness_us" doc:"start minus when it was due, in microseconds"`
+	HTTPStatus  int          `json:"http_status,omitempty"`
+	ExitCode    *int         `json:"exit_code,omitempty" doc:"128 + n for a command ended by signal n"`
+	Error       string       `json:"error,omitempty"`
+	CPUUS       int64        `json:"cpu_us,omitempty" doc:"user and system time of the command and the children it waited for"`
+	MaxRSSBytes int64        `json:"max_rss_bytes,omitempty" doc:"peak resident memory of its largest process"`
+	OutputBytes int64        `json:"output_bytes,omitempty" doc:"bytes of output in all, kept or not"`
+	Process     *Process     `json:"-"`
+}
+
+// Process names a command's process group so that a later start of dts can find and kill an orphan. A
+// process id alone may have been given to another process, so its start time and the boot are kept too.
+type Process struct {
+	PGID      int    // process group, which is the id of its first process
+	StartTime uint64 // of that process, in clock ticks since boot: field 22 of /proc/PID/stat, proc(5)
+	BootID    string // /proc/sys/kernel/random/boot_id
+}
+
+// Output is what an attempt printed or the body a server answered. When it is longer than what is kept,
+// Head is its beginning, Tail its end, and Total says how much there was.
+type Output struct {
+	Head  []byte
+	Tail  []byte
+	Total int64
+}
+
+// Truncated reports whether something between Head and Tail was dropped.
+func (o *Output) Truncated() bool { return o.Total > int64(len(o.Head)+len(o.Tail)) }
+
+// OutputKept is how many bytes are kept of the beginning, and as many of the end, of an attempt's output.
+const OutputKept = 64 << 10
+
+// Job is one attempt that a runner is asked to make.
+type Job struct {
+	Task   *Task
+	Number int // attempt number
+	// Started is called at most once, by commands only, as soon as the process runs.
+	Started func(Process)
+}
+
+// Outcome is what became of an attempt. Runners report; the scheduler decides about retries.
+type Outcome struct {
+	State       AttemptState // SUCCESS, FAILED, TIMED_OUT or CANCELLED
+	Retryable   bool         // whether another attempt could help
+	RetryAfter  time.Duration
+	Error       string
+	HTTPStatus  int
+	ExitCode    *int
+	CPU         time.Duration
+	MaxRSSBytes int64
+	Output      Output
+}
+
+// Causes with which the scheduler cancels a running attempt's context (context.Cause).
+var (
+	// ErrRunCancelled: a user cancelled the task. The attempt ends CANCELLED.
+	ErrRunCancelled = Errorf(ErrConflict, "cancelled")
+	// ErrRunLost: the node stops and cannot wait any longer. The attempt ends LOST.
+	ErrRunLost = Errorf(ErrUnavailable, "the server stopped before the run ended")
+)
+
+// Runner runs targets. Run blocks until the attempt has ended, its output is complete and every process
+// of it is gone. It honours the task's timeout itself; ctx is cancelled with one of the causes above.
+type Runner interface {
+	Run(ctx context.Context, job Job) Outcome
+}

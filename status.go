@@ -1,0 +1,54 @@
+package dts
+
+import (
+	"context"
+	"time"
+)
+
+// SchedulerStatus is what one node's scheduler says of itself.
+type SchedulerStatus struct {
+	Node           string        `json:"node"`
+	Version        string        `json:"version"`
+	StartedAt      time.Time     `json:"started_at"`
+	Now            time.Time     `json:"now"`
+	Timer          string        `json:"timer" doc:"timerfd, or portable where that is refused"`
+	Ready          bool          `json:"ready"`
+	NotReady       []string      `json:"not_ready,omitempty" doc:"why it is not ready"`
+	Draining       bool          `json:"draining,omitempty"`
+	Shards         []ShardStatus `json:"shards"`
+	HeapSize       int           `json:"heap_size" doc:"tasks held in memory until they are due"`
+	Watermark      time.Time     `json:"watermark,omitzero" doc:"tasks due later stay in the store; absent: none do"`
+	LastScanAt     time.Time     `json:"last_scan_at,omitzero"`
+	NextWakeAt     time.Time     `json:"next_wake_at,omitzero"`
+	Claimed        int           `json:"claimed" doc:"taken from the store, not yet due"`
+	Pools          []PoolStatus  `json:"pools"`
+	UnwrittenRuns  int           `json:"unwritten_runs" doc:"results on their way to the disk"`
+	LagUS          int64         `json:"lag_us" doc:"how late the oldest due task that has not started is, in microseconds"`
+	ClockSteps     int64         `json:"clock_steps" doc:"times the wall clock was stepped since the start"`
+	ClockHeld      string        `json:"clock_held,omitempty" doc:"why the clock is not believed and firing is held"`
+	ActivePaused   int           `json:"paused_recurring_tasks"`
+	StoreError     string        `json:"store_error,omitempty" doc:"the last write that failed, until one succeeds"`
+	StoreErrorFrom time.Time     `json:"store_error_since,omitzero"`
+}
+
+// PoolStatus is one kind of slot: HTTP_CALLBACK or COMMAND.
+type PoolStatus struct {
+	TargetType TargetType `json:"target_type"`
+	Slots      int        `json:"slots"`
+	Running    int        `json:"running"`
+	Ready      int        `json:"ready" doc:"due, waiting for a slot"`
+}
+
+// ShardStatus is a run of shards that one node holds at one term.
+type ShardStatus struct {
+	From int   `json:"from"`
+	To   int   `json:"to"`
+	Term int64 `json:"term"`
+}
+
+// Tail reads an attempt's output while it is written. Offsets count the bytes that the attempt has written
+// in all. Read blocks until there is something after offset, the attempt has ended, or ctx is done. Where
+// bytes after offset were dropped to keep within OutputKept, it goes on at the first byte that is left.
+type Tail interface {
+	Read(ctx context.Context, offset int64) (chunk []byte, next int64, done bool, err error)
+}

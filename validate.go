@@ -1,0 +1,209 @@
+package dts
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of what a user may send. Reaching one is an error that names it.
+const (
+	MaxName        = 200
+	MaxDescription = 4 << 10
+	MaxLabels      = 32
+	MaxLabel       = 128
+	MaxKey         = 256 // idempotency keys
+	MaxBulk        = 10_000
+	MaxTimeout     = 7 * 24 * time.Hour
+	// PastAllowed is how far in the past a run_at may be; it runs at once.
+	PastAllowed = time.Hour
+	// FutureAllowed is how far ahead a time may be: 100 years. It also keeps microseconds below 2^53.
+	FutureAllowed = 100 * 365 * 24 * time.Hour
+)
+
+var (
+	queueName = regexp.MustCompile(`^[a-z0-9]([a-z0-9_.-]{0,62}[a-z0-9])?$`)
+	traceID   = regexp.MustCompile(`^[0-9a-f]{32}$`)
+)
+
+// Normalize fills in the defaults and checks every field. Its error lists all that is wrong.
+func (s *Spec) Normalize() error {
+	var f fieldErrors
+	checkText(&f, "name", s.Name, MaxName)
+	checkText(&f, "description", s.Description, MaxDescription)
+	checkLabels(&f, s.Labels)
+	if s.Queue == "" {
+		s.Queue = "default"
+	}
+	if !queueName.MatchString(s.Queue) {
+		f.add("queue", "%q is not a queue name; use 1 to 64 of a-z, 0-9, '.', '_', '-', beginning and ending with a letter or digit", clip(s.Queue))
+	}
+	switch s.Priority {
+	case "":
+		s.Priority = Medium
+	case High, Medium, Low:
+	default:
+		f.add("priority", "%q is not known; use HIGH, MEDIUM or LOW", clip(string(s.Priority)))
+	}
+	switch s.Delivery {
+	case "":
+		s.Delivery = AtLeastOnce
+	case AtLeastOnce, AtMostOnce:
+	default:
+		f.add("delivery", "%q is not known; use AT_LEAST_ONCE or AT_MOST_ONCE", clip(string(s.Delivery)))
+	}
+	s.Retry.normalize(&f, s.Delivery)
+	if s.TimeoutSeconds == 0 {
+		s.TimeoutSeconds = 300
+	}
+	checkSeconds(&f, "timeout_seconds", s.TimeoutSeconds, 0.001, MaxTimeout.Seconds())
+	if s.SLASeconds == 0 {
+		s.SLASeconds = 30
+	}
+	checkSeconds(&f, "sla_seconds", s.SLASeconds, 0.001, 365*24*3600)
+	checkTarget(&f, s)
+	return f.err()
+}
+
+// Normalize fills in a new task's defaults and checks it. RunAt is when to run; zero means now. What the
+// scheduler keeps (id, states, times) is set here too.
+func (t *Task) Normalize(now time.Time) error {
+	var f fieldErrors
+	now = Micros(now)
+	f.merge("", t.Spec.Normalize())
+	if t.RunAt.IsZero() {
+		t.RunAt = now
+	}
+	t.RunAt = Micros(t.RunAt)
+	checkRunAt(&f, "run_at", t.RunAt, now)
+	t.ScheduledAt, t.DueAt = t.RunAt, t.RunAt
+	t.ExpiresAt = Micros(t.ExpiresAt)
+	checkExpiry(&f, t.ExpiresAt, t.DueAt)
+	checkKey(&f, t.IdempotencyKey)
+	if t.TracingID != "" && (!traceID.MatchString(t.TracingID) || strings.Trim(t.TracingID, "0") == "") {
+		f.add("tracing_id", "%q is not a trace id; use 32 lower-case hexadecimal digits, not all zero", clip(t.TracingID))
+	}
+	checkText(&f, "created_by", t.CreatedBy, MaxName)
+	t.Status, t.CreatedAt = Pending, now
+	t.MaxAttempts = t.Retry.MaxAttempts
+	if t.TenantID == "" {
+		t.TenantID = DefaultTenant
+	}
+	if t.ID == "" {
+		t.ID = NewID(now)
+	}
+	t.Shard = ShardOf(t.ID)
+	return f.err()
+}
+
+// Normalize fills in a recurring task's defaults and checks all but the cron expression and the zone,
+// which package cron knows.
+func (r *RecurringTask) Normalize() error {
+	var f fieldErrors
+	f.merge("", r.Spec.Normalize())
+	switch {
+	case r.Cron == "" && r.IntervalSeconds == 0:
+		f.add("cron", "is missing; give cron or interval_seconds")
+	case r.Cron != "" && r.IntervalSeconds != 0:
+		f.add("interval_seconds", "cannot be set together with cron; keep one")
+	case r.IntervalSeconds != 0:
+		checkSeconds(&f, "interval_seconds", r.IntervalSeconds, 1, 10*365*24*3600)
+	}
+	r.StartTime, r.EndTime = Micros(r.StartTime), Micros(r.EndTime)
+	if !r.EndTime.IsZero() && !r.StartTime.IsZero() && r.EndTime.Before(r.StartTime) {
+		f.add("end_time", "is before start_time")
+	}
+	for _, x := range []struct {
+		field string
+		at    time.Time
+	}{{"start_time", r.StartTime}, {"end_time", r.EndTime}} {
+		if !x.at.IsZero() && (x.at.Year() < 1970 || x.at.Year() > 2150) {
+			f.add(x.field, "%s is out of range; use 1970 to 2150", x.at.Format(time.RFC3339))
+		}
+	}
+	if r.MaxRuns < 0 {
+		f.add("max_runs", "is negative; use 0 for no limit")
+	}
+	switch r.CatchUpMode {
+	case "":
+		r.CatchUpMode = RunLatest
+	case RunLatest, SkipMissed:
+	default:
+		f.add("catch_up_mode", "%q is not known; use RUN_LATEST or SKIP_MISSED", clip(string(r.CatchUpMode)))
+	}
+	if r.MisfireAfterSeconds == 0 {
+		r.MisfireAfterSeconds = 60
+	}
+	checkSeconds(&f, "misfire_after_seconds", r.MisfireAfterSeconds, 1, 365*24*3600)
+	switch r.OverlapPolicy {
+	case "":
+		r.OverlapPolicy = OverlapAllow
+	case OverlapAllow, OverlapSkip:
+	default:
+		f.add("overlap_policy", "%q is not known; use ALLOW or SKIP", clip(string(r.OverlapPolicy)))
+	}
+	checkKey(&f, r.IdempotencyKey)
+	checkText(&f, "created_by", r.CreatedBy, MaxName)
+	if r.TenantID == "" {
+		r.TenantID = DefaultTenant
+	}
+	return f.err()
+}
+
+// InRange reports whether a time can be kept and makes sense as an instant: 1970 to about 100 years ahead.
+func InRange(at, now time.Time) bool {
+	return at.Unix() >= 0 && !at.After(now.Add(FutureAllowed))
+}
+
+func checkRunAt(f *fieldErrors, field string, at, now time.Time) {
+	switch {
+	case at.Before(now.Add(-PastAllowed)):
+		f.add(field, "%s is more than an hour in the past (it is %s now)", at.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	case !InRange(at, now):
+		f.add(field, "%s is more than 100 years ahead", at.Format(time.RFC3339))
+	}
+}
+
+func checkExpiry(f *fieldErrors, expires, due time.Time) {
+	if !expires.IsZero() && !expires.After(due) {
+		f.add("expires_at", "%s is not after the time it is due, %s", expires.Format(time.RFC3339), due.Format(time.RFC3339))
+	} else if expires.Year() > 2200 {
+		f.add("expires_at", "is too far ahead; use a year up to 2200")
+	}
+}
+
+func checkSeconds(f *fieldErrors, field string, v, low, high float64) {
+	if math.IsNaN(v) || v < low || v > high {
+		f.add(field, "is %v; use %v to %v seconds", v, low, high)
+	}
+}
+
+func checkKey(f *fieldErrors, key string) { checkText(f, "idempotency_key", key, MaxKey) }
+
+func checkText(f *fieldErrors, field, s string, limit int) {
+	switch {
+	case len(s) > limit:
+		f.add(field, "is %d bytes long; at most %d are allowed", len(s), limit)
+	case !utf8.ValidString(s):
+		f.add(field, "is not valid UTF-8")
+	case strings.ContainsRune(s, 0):
+		f.add(field, "holds a NUL byte")
+	}
+}
+
+func checkLabels(f *fieldErrors, labels map[string]string) {
+	if len(labels) > MaxLabels {
+		f.add("labels", "has %d entries; at most %d are allowed", len(labels), MaxLabels)
+		return
+	}
+	for k, v := range labels {
+		if k == "" || strings.ContainsAny(k, "=,") {
+			f.add("labels", "%q is not a label name; it must not be empty or hold '=' or ','", clip(k))
+			continue
+		}
+		checkText(f, "labels", k, MaxLabel)
+		checkText(f, "labels."+clip(k), v, MaxLabel)
+	}
+}
