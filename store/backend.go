@@ -103,7 +103,8 @@ type BackendStats struct {
 // Errors that Apply's callers branch on, with errors.Is. Backends wrap their driver's errors so
 // that one of these matches; the driver's text stays in the message.
 var (
-	// ErrRefused: a constraint or an assert refused the batch; nothing was applied. See RefusedError.
+	// ErrRefused: a constraint or an assert refused the batch; nothing was applied. The error is a
+	// *RefusedError.
 	ErrRefused = errors.New("the database refused the batch")
 	// ErrFull: no room on the disk; nothing was applied. The same batch may succeed later.
 	ErrFull = errors.New("the disk is full")
