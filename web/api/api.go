@@ -1,0 +1,78 @@
+// Package api is the REST API of dts: JSON over HTTP, RFC 3339 times, RFC 9457 problems, cursor pages, and
+// an OpenAPI 3.1 document at /openapi.json.
+//
+// It promises that nothing wrong reaches the scheduler (every refusal names the field and says what would
+// be right), that no text of an internal error and no submitted value leaves it, and that every body, list
+// and stream has a limit. It reads through Store and changes things through Scheduler only, so a change can
+// never race a fire. Who asks is decided before: see package auth.
+package api
+
+import (
+	"context"
+	"time"
+
+	"dts"
+)
+
+// Store is what the API reads. Everything is limited to one tenant; what belongs to another one is
+// dts.ErrNotFound.
+type Store interface {
+	// Task returns one task, or dts.ErrNotFound.
+	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
+	// Tasks returns a page of the tasks that match, newest first.
+	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
+	// Attempts returns the attempts of a task, first one first.
+	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
+	// Output returns what an attempt that has ended printed, or dts.ErrNotFound when nothing is kept.
+	Output(ctx context.Context, tenant, taskID string, number int) (*dts.Output, error)
+	// RecurringTask returns one recurring task, or dts.ErrNotFound.
+	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
+	// RecurringTasks returns a page of the recurring tasks that match, newest first.
+	RecurringTasks(ctx context.Context, f dts.RecurringFilter) (dts.Page[*dts.RecurringTask], error)
+	// Upcoming returns the planned PENDING occurrences, soonest first.
+	Upcoming(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.Task, error)
+	// Occurrences returns a page of the ledger, newest first.
+	Occurrences(ctx context.Context, tenant, recurringID, cursor string, limit int) (dts.Page[dts.Occurrence], error)
+	// Counts returns how many tasks of the tenant are in the states that people watch.
+	Counts(ctx context.Context, tenant string) (dts.Counts, error)
+}
+
+// Scheduler is how the API changes things: the owner of the tasks' lives. Nil errors mean that the change
+// is on disk.
+type Scheduler interface {
+	// CreateTasks creates all tasks or none. They are normalized already. An idempotency key that was used
+	// with another task is dts.ErrConflict.
+	CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
+	// ModifyTask applies a patch to a pending task.
+	ModifyTask(ctx context.Context, tenant, id string, p dts.TaskPatch) (*dts.Task, error)
+	// DoTask applies a verb: cancel, retry, force-complete, run-now or delete. A deleted task is returned
+	// as it was.
+	DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error)
+	// BulkCancel cancels the PENDING and RUNNING tasks that match and says how many there were.
+	BulkCancel(ctx context.Context, f dts.TaskFilter, actor string) (cancelled int, err error)
+	// CreateRecurring creates a recurring task, normalized already.
+	CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error)
+	// ModifyRecurring applies a patch and replans.
+	ModifyRecurring(ctx context.Context, tenant, id string, p dts.RecurringPatch) (*dts.RecurringTask, error)
+	// PauseRecurring pauses until it is resumed, or until the given time if that is not zero.
+	PauseRecurring(ctx context.Context, tenant, id string, until time.Time, note, actor string) (*dts.RecurringTask, error)
+	// ResumeRecurring ends a pause.
+	ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error)
+	// CancelRecurring removes the upcoming occurrences; the history stays and the status becomes CANCELLED.
+	CancelRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error)
+	// TriggerRecurring runs the template once, now, beside the schedule.
+	TriggerRecurring(ctx context.Context, tenant, id, actor string) (*dts.Task, error)
+	// Status says how this node's scheduler is doing.
+	Status() dts.SchedulerStatus
+	// Ready returns nil, or why this node does not accept and fire tasks.
+	Ready() error
+	// Subscribe delivers the tenant's events from now on. The channel is bounded: it is closed when the
+	// subscriber is too slow. The function ends the subscription and can be called more than once.
+	Subscribe(tenant string) (<-chan dts.Event, func())
+}
+
+// Outputs gives access to the output of runs in progress on this node.
+type Outputs interface {
+	// Tail returns a reader of an attempt's output, and false when the attempt does not run here.
+	Tail(taskID string, number int) (dts.Tail, bool)
+}
