@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// markRunning makes the file that says a server is running, durably, and reports whether it was
+// there already: then the last stop was not clean.
+func markRunning(path string) (unclean bool, err error) {
+	name := path + ".running"
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
+	if err := errors.Join(err, f.Sync(), f.Close(), syncDir(filepath.Dir(name))); err != nil {
+		return false, fmt.Errorf("mark the database as running: %w", errors.Join(err, os.Remove(name)))
+	}
+	return false, nil
+}
+
+// unmarkRunning removes the mark, durably.
+func unmarkRunning(path string) error {
+	name := path + ".running"
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+// syncDir makes a created, renamed or removed name durable.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// adviceCorrupt says what to do about a damaged database.
+func adviceCorrupt(path string) string {
+	return fmt.Sprintf("the file was left as it is: copy %s* aside, then restore a backup with 'dts restore'", path)
+}
+
+// Check implements store.Backend with PRAGMA quick_check. It reads the whole file; meanwhile the log
+// cannot be reset, so it grows by what is written. Damage stops writes.
+func (d *DB) Check(ctx context.Context) error {
+	err := d.withConn(ctx, func(ctx context.Context, db *sql.DB) error { return quickCheck(ctx, db) })
+	if errors.Is(err, errDamaged) || code(err) == codeCorrupt || code(err) == codeNotADB {
+		d.setCorrupt(err)
+	}
+	return err
+}
+
+// withConn runs f on a connection of its own, which Close interrupts.
+func (d *DB) withConn(ctx context.Context, f func(context.Context, *sql.DB) error) error {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	db, err := openPool(dsn(d.path, busyTimeout, cacheSize(d.o.ReaderCacheKiB)), 1)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return f(ctx, db)
+}
+
+func (d *DB) checkInBackground() {
+	err := d.Check(d.ctx)
+	switch {
+	case err == nil:
+		d.log.Info("the check after the unclean stop found no damage", "path", d.path)
+	case d.ctx.Err() != nil: // closed meanwhile
+	default:
+		d.log.Error("the check after the unclean stop failed", "path", d.path, "err", err)
+	}
+}
+
+// setCorrupt stops writes, and tells about it the first time.
+func (d *DB) setCorrupt(err error) {
+	if !d.corrupt.CompareAndSwap(nil, &err) {
+		return
+	}
+	d.log.Error("the database is damaged; writes are stopped", "path", d.path, "err", err)
+	close(d.damaged)
+}
+
+// tellCorrupt calls Options.OnCorrupt when corruption is found, on a goroutine that holds no lock.
+func (d *DB) tellCorrupt() {
+	select {
+	case <-d.damaged:
+		d.o.OnCorrupt(*d.corrupt.Load())
+	case <-d.ctx.Done():
+	}
+}
+
+var errDamaged = errors.New("the database is damaged")
+
+// quickCheck returns an error that begins with errDamaged and names the first few problems.
+func quickCheck(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, `PRAGMA quick_check(5)`)
+	if err != nil {
+		return fmt.Errorf("quick_check: %w", err)
+	}
+	defer rows.Close()
+	var found []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return fmt.Errorf("quick_check: %w", err)
+		}
+		if s != "ok" {
+			found = append(found, strings.ReplaceAll(s, "\n", ", "))
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("quick_check: %w", err)
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%w: %s", errDamaged, strings.Join(found, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+//go:build linux || darwin
+
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked is matched by LockDir's error when another process holds the lock.
+var ErrLocked = errors.New("the data directory is in use")
+
+// DirLock is an exclusive lock on a data directory. The kernel releases it when the process ends,
+// however it ends.
+type DirLock struct{ f *os.File }
+
+// LockDir takes flock(2) on <dir>/dts.lock and writes this process's id into it. It does not wait: if
+// another process holds the lock, the error matches ErrLocked and names it.
+func LockDir(dir string) (*DirLock, error) {
+	name := filepath.Join(dir, "dts.lock")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	if err := flock(f); err != nil {
+		defer f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock data directory: flock %s: %w", name, err)
+		}
+		buf := make([]byte, 32)
+		n, _ := f.ReadAt(buf, 0) // a short read at the end is normal; the pid is only for people
+		pid := strings.TrimSpace(string(buf[:n]))
+		if pid == "" {
+			pid = "unknown"
+		}
+		return nil, fmt.Errorf("%w: %s is locked by process %s", ErrLocked, dir, pid)
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	}
+	if err != nil && !errors.Is(err, unix.ENOSPC) { // the lock holds without the pid
+		return nil, errors.Join(fmt.Errorf("lock data directory: %w", err), f.Close())
+	}
+	return &DirLock{f}, nil
+}
+
+func flock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Close releases the lock. The file stays: removing it would let two processes lock two files.
+func (l *DirLock) Close() error { return l.f.Close() }
+
+// freeBytes is how much this user can still write on dir's file system.
+func freeBytes(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("statfs %s: %w", dir, err)
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil
+}
