@@ -1,0 +1,432 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"dts"
+	"dts/web/auth"
+)
+
+const (
+	goodToken = "good-token"
+	goodLink  = "good-link"
+	session   = "session-1"
+)
+
+var admin = auth.Principal{TenantID: dts.DefaultTenant, Name: "admin", Admin: true}
+
+// fake keeps tasks in memory and plays the store, the scheduler, the outputs and the tokens.
+type fake struct {
+	mu        sync.Mutex
+	now       func() time.Time
+	tasks     []*dts.Task // in the order of creation
+	recurring []*dts.RecurringTask
+	attempts  map[string][]*dts.Attempt
+	outputs   map[string]*dts.Output // by task id, of its last attempt
+	tails     map[string]dts.Tail
+	skips     map[string][]dts.Occurrence
+	status    dts.SchedulerStatus
+	fail      error // what every change answers, if not nil
+	storeErr  error // what every read answers, if not nil
+	sessions  map[string]bool
+	linkSpent bool
+	paused    []pauseCall
+	done      []string // verbs applied
+}
+
+type pauseCall struct {
+	until time.Time
+	note  string
+}
+
+func newFake(now func() time.Time) *fake {
+	return &fake{now: now, attempts: map[string][]*dts.Attempt{}, outputs: map[string]*dts.Output{}, tails: map[string]dts.Tail{},
+		skips: map[string][]dts.Occurrence{}, sessions: map[string]bool{}, status: dts.SchedulerStatus{Node: "n1", Ready: true, Timer: "timerfd"}}
+}
+
+func command(argv ...string) dts.Spec {
+	c, _ := json.Marshal(dts.CommandTarget{Argv: argv})
+	return dts.Spec{TargetType: dts.Command, TargetConfig: c}
+}
+
+func callback(t dts.HTTPTarget) dts.Spec {
+	c, _ := json.Marshal(t)
+	return dts.Spec{TargetType: dts.HTTPCallback, TargetConfig: c}
+}
+
+// add puts a task into the store. change sets what Normalize does not.
+func (f *fake) add(spec dts.Spec, change func(*dts.Task)) *dts.Task {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := &dts.Task{Spec: spec}
+	if err := t.Normalize(f.now()); err != nil {
+		panic(err)
+	}
+	if change != nil {
+		change(t)
+	}
+	f.tasks = append(f.tasks, t)
+	return t
+}
+
+func (f *fake) addRecurring(spec dts.Spec, s dts.Schedule, change func(*dts.RecurringTask)) *dts.RecurringTask {
+	r := &dts.RecurringTask{Spec: spec, Schedule: s}
+	if err := r.Normalize(); err != nil {
+		panic(err)
+	}
+	c, err := f.CreateRecurring(context.Background(), r)
+	if err != nil {
+		panic(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if change != nil {
+		change(c.Item)
+	}
+	return c.Item
+}
+
+func (f *fake) Task(_ context.Context, tenant, id string) (*dts.Task, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.storeErr != nil {
+		return nil, f.storeErr
+	}
+	for _, t := range f.tasks {
+		if t.ID == id && t.TenantID == tenant {
+			c := *t
+			return &c, nil
+		}
+	}
+	return nil, dts.Errorf(dts.ErrNotFound, "there is no task %s", id)
+}
+
+func (f *fake) Tasks(_ context.Context, q dts.TaskFilter) (dts.Page[*dts.Task], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var p dts.Page[*dts.Task]
+	if f.storeErr != nil {
+		return p, f.storeErr
+	}
+	skip := q.Cursor != ""
+	for _, t := range slices.Backward(f.tasks) {
+		switch {
+		case skip:
+			skip = t.ID != q.Cursor
+		case t.TenantID != q.TenantID || !slices.Contains(q.Statuses, t.Status):
+		case len(p.Items) == q.Limit:
+			p.Next = p.Items[q.Limit-1].ID
+			return p, nil
+		default:
+			c := *t
+			p.Items = append(p.Items, &c)
+		}
+	}
+	return p, nil
+}
+
+func (f *fake) Attempts(_ context.Context, _, id string) ([]*dts.Attempt, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []*dts.Attempt
+	for _, a := range f.attempts[id] {
+		c := *a
+		list = append(list, &c)
+	}
+	return list, nil
+}
+
+func (f *fake) Output(_ context.Context, _, id string, _ int) (*dts.Output, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o := f.outputs[id]; o != nil {
+		return o, nil
+	}
+	return nil, dts.Errorf(dts.ErrNotFound, "nothing is kept")
+}
+
+func (f *fake) RecurringTask(_ context.Context, tenant, id string) (*dts.RecurringTask, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.findRecurring(tenant, id); r != nil {
+		c := *r
+		return &c, nil
+	}
+	return nil, dts.Errorf(dts.ErrNotFound, "there is no recurring task %s", id)
+}
+
+func (f *fake) findRecurring(tenant, id string) *dts.RecurringTask {
+	for _, r := range f.recurring {
+		if r.ID == id && r.TenantID == tenant {
+			return r
+		}
+	}
+	return nil
+}
+
+func (f *fake) RecurringTasks(_ context.Context, q dts.RecurringFilter) (dts.Page[*dts.RecurringTask], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var p dts.Page[*dts.RecurringTask]
+	for _, r := range slices.Backward(f.recurring) {
+		if r.TenantID == q.TenantID && (q.Statuses == nil || slices.Contains(q.Statuses, r.Status)) {
+			c := *r
+			p.Items = append(p.Items, &c)
+		}
+	}
+	return p, nil
+}
+
+func (f *fake) Upcoming(_ context.Context, _, id string, limit int) ([]*dts.Task, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []*dts.Task
+	for _, t := range f.tasks {
+		if t.RecurringTaskID == id && t.Status == dts.Pending && len(list) < limit {
+			c := *t
+			list = append(list, &c)
+		}
+	}
+	return list, nil
+}
+
+func (f *fake) Occurrences(_ context.Context, _, id, _ string, _ int) (dts.Page[dts.Occurrence], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var p dts.Page[dts.Occurrence]
+	for _, t := range f.tasks {
+		if t.RecurringTaskID == id {
+			c := *t
+			p.Items = append(p.Items, dts.Occurrence{ScheduledAt: t.ScheduledAt, Task: &c})
+		}
+	}
+	p.Items = append(p.Items, f.skips[id]...)
+	slices.SortStableFunc(p.Items, func(a, b dts.Occurrence) int { return b.ScheduledAt.Compare(a.ScheduledAt) })
+	return p, nil
+}
+
+func (f *fake) Counts(context.Context, string) (dts.Counts, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var c dts.Counts
+	for _, t := range f.tasks {
+		switch t.Status {
+		case dts.Pending:
+			c.Pending++
+		case dts.Running:
+			c.Running++
+		case dts.Failed:
+			c.Failed++
+		}
+	}
+	return c, f.storeErr
+}
+
+func (f *fake) CreateTasks(_ context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	var list []dts.Created[*dts.Task]
+	for _, t := range tasks {
+		i := slices.IndexFunc(f.tasks, func(o *dts.Task) bool { return o.IdempotencyKey != "" && o.IdempotencyKey == t.IdempotencyKey })
+		switch {
+		case i < 0:
+			f.tasks = append(f.tasks, t)
+			list = append(list, dts.Created[*dts.Task]{Item: t})
+		case string(f.tasks[i].TargetConfig) != string(t.TargetConfig):
+			return nil, dts.Errorf(dts.ErrConflict, "the idempotency key was used with another task")
+		default:
+			list = append(list, dts.Created[*dts.Task]{Item: f.tasks[i], Existed: true})
+		}
+	}
+	return list, nil
+}
+
+func (f *fake) DoTask(ctx context.Context, tenant, id string, v dts.Verb, _ string) (*dts.Task, error) {
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	if _, err := f.Task(ctx, tenant, id); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.tasks, func(t *dts.Task) bool { return t.ID == id })
+	t := f.tasks[i]
+	effect, err := v.Do(t.Status)
+	if err != nil {
+		return nil, err
+	}
+	f.done = append(f.done, string(v))
+	switch effect {
+	case dts.SetCancel, dts.Kill:
+		t.Status = dts.Cancelled
+	case dts.SetSuccess:
+		t.Status = dts.Success
+	case dts.Requeue:
+		t.Status = dts.Pending
+	case dts.Remove:
+		f.tasks = slices.Delete(f.tasks, i, i+1)
+	}
+	return t, nil
+}
+
+func (f *fake) CreateRecurring(_ context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return dts.Created[*dts.RecurringTask]{}, f.fail
+	}
+	now := f.now()
+	r.ID, r.Status, r.CreatedAt = dts.NewID(now), dts.Active, dts.Micros(now)
+	list, err := instants(r.Schedule, r.Name, now)
+	if err != nil {
+		return dts.Created[*dts.RecurringTask]{}, err
+	}
+	for _, at := range list {
+		f.tasks = append(f.tasks, r.Occurrence(at.UTC(), dts.OriginSchedule, now))
+	}
+	if len(list) > 0 {
+		r.NextRunAt = list[0].UTC()
+	}
+	f.recurring = append(f.recurring, r)
+	return dts.Created[*dts.RecurringTask]{Item: r}, nil
+}
+
+func (f *fake) changeRecurring(tenant, id string, change func(*dts.RecurringTask)) (*dts.RecurringTask, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.findRecurring(tenant, id)
+	switch {
+	case f.fail != nil:
+		return nil, f.fail
+	case r == nil:
+		return nil, dts.Errorf(dts.ErrNotFound, "there is no recurring task %s", id)
+	}
+	change(r)
+	return r, nil
+}
+
+func (f *fake) PauseRecurring(_ context.Context, tenant, id string, until time.Time, note, _ string) (*dts.RecurringTask, error) {
+	return f.changeRecurring(tenant, id, func(r *dts.RecurringTask) {
+		f.paused = append(f.paused, pauseCall{until, note})
+		r.Status, r.PausedAt, r.PausedUntil, r.PauseNote = dts.Paused, f.now(), until, note
+	})
+}
+
+func (f *fake) ResumeRecurring(_ context.Context, tenant, id, _ string) (*dts.RecurringTask, error) {
+	return f.changeRecurring(tenant, id, func(r *dts.RecurringTask) { r.Status = dts.Active })
+}
+
+func (f *fake) CancelRecurring(_ context.Context, tenant, id, _ string) (*dts.RecurringTask, error) {
+	return f.changeRecurring(tenant, id, func(r *dts.RecurringTask) { r.Status = dts.Ended })
+}
+
+func (f *fake) TriggerRecurring(_ context.Context, tenant, id, _ string) (*dts.Task, error) {
+	var t *dts.Task
+	_, err := f.changeRecurring(tenant, id, func(r *dts.RecurringTask) {
+		t = r.Occurrence(dts.Micros(f.now()), dts.OriginTrigger, f.now())
+		f.tasks = append(f.tasks, t)
+	})
+	return t, err
+}
+
+func (f *fake) Status() dts.SchedulerStatus { return f.status }
+func (f *fake) Ready() error                { return nil }
+
+func (f *fake) Subscribe(string) (<-chan dts.Event, func()) {
+	return make(chan dts.Event), func() {}
+}
+
+func (f *fake) ModifyTask(ctx context.Context, tenant, id string, _ dts.TaskPatch) (*dts.Task, error) {
+	return f.Task(ctx, tenant, id)
+}
+
+func (f *fake) BulkCancel(context.Context, dts.TaskFilter, string) (int, error) { return 0, nil }
+
+func (f *fake) ModifyRecurring(ctx context.Context, tenant, id string, _ dts.RecurringPatch) (*dts.RecurringTask, error) {
+	return f.RecurringTask(ctx, tenant, id)
+}
+
+func (f *fake) Tail(id string, _ int) (dts.Tail, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, ok := f.tails[id]
+	return t, ok
+}
+
+func (f *fake) Authenticate(_ context.Context, token string) (auth.Principal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if token == goodToken || f.sessions[token] {
+		return admin, nil
+	}
+	return auth.Principal{}, dts.Errorf(dts.ErrUnauthorized, "the token is not known")
+}
+
+func (f *fake) NewSession(context.Context, auth.Principal, time.Duration) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessions[session] = true
+	return session, nil
+}
+
+func (f *fake) EndSession(_ context.Context, token string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.sessions, token)
+	return nil
+}
+
+func (f *fake) NewLoginLink(context.Context, auth.Principal, time.Duration) (string, error) {
+	return goodLink, nil
+}
+
+func (f *fake) RedeemLoginLink(_ context.Context, code string) (auth.Principal, error) {
+	if code != goodLink || f.linkSpent {
+		return auth.Principal{}, dts.Errorf(dts.ErrUnauthorized, "the link is not known")
+	}
+	f.linkSpent = true
+	return admin, nil
+}
+
+// liveOutput is a tail that grows when a test writes to it.
+type liveOutput struct {
+	mu   sync.Mutex
+	data []byte
+	done bool
+	more chan struct{} // closed and replaced when something changes
+}
+
+func newLiveOutput() *liveOutput { return &liveOutput{more: make(chan struct{})} }
+
+func (l *liveOutput) write(s string, done bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.data = append(l.data, s...)
+	l.done = done
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+func (l *liveOutput) Read(ctx context.Context, offset int64) ([]byte, int64, bool, error) {
+	for {
+		l.mu.Lock()
+		chunk, done, more := l.data[min(int(offset), len(l.data)):], l.done, l.more
+		l.mu.Unlock()
+		if len(chunk) > 0 || done {
+			return chunk, offset + int64(len(chunk)), done, nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, offset, false, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package ui
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"dts"
+	"dts/web/auth"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// pageNames are the pages, each a template set of layout.html, parts.html and its own file.
+var pageNames = [...]string{"login", "overview", "task", "recurring", "new", "error"}
+
+// pages holds a parsed template set for each page.
+type pages map[string]*template.Template
+
+func parsePages(a *assets) (pages, error) {
+	funcs := template.FuncMap{
+		"asset":    a.url,
+		"ago":      relative,
+		"bytes":    byteSize,
+		"duration": duration,
+		"late":     lateness,
+		"micros":   func(us int64) time.Duration { return time.Duration(us) * time.Microsecond },
+		"rfc3339":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"short":    shortID,
+		"status":   statusWord,
+		"title":    taskTitle,
+		"target":   targetSummary,
+		"utc":      utc,
+		"field":    newField,
+		"when":     func(t, now time.Time) instant { return instant{t, now} },
+	}
+	p := pages{}
+	for _, name := range pageNames {
+		t, err := template.New("layout.html").Funcs(funcs).ParseFS(templateFiles,
+			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("parse page %s: %w", name, err)
+		}
+		p[name] = t
+	}
+	return p, nil
+}
+
+// instant is a time and the present, for a template that shows both the time and how far away it is.
+type instant struct {
+	At, Now time.Time
+}
+
+// shared is what every page shows around its content.
+type shared struct {
+	Now      time.Time
+	SignedIn bool
+	Version  string
+	Node     string
+	Problems []string // why this node does not fire as it should
+	Flash    string   // what has just been done
+	Alert    string   // what could not be done
+	Here     string   // "overview" or "new", for the navigation
+}
+
+// shared returns what a page shows around its content. here is "overview", "new" or empty.
+func (h *handler) shared(r *http.Request, here string) shared {
+	s := shared{Now: h.now(), Version: h.Version, Here: here}
+	if _, s.SignedIn = auth.From(r.Context()); s.SignedIn {
+		st := h.Scheduler.Status()
+		s.Node, s.Problems = st.Node, problems(st)
+		s.Flash = flashes[r.URL.Query().Get("done")]
+	}
+	return s
+}
+
+// flashes are the messages after a change. The page that follows the change asks for one by name, so that
+// nothing needs to be kept and no text comes from the address.
+var flashes = map[string]string{
+	"added":          "Added.",
+	"existed":        "This was added before; here it is.",
+	"cancel":         "Cancelled.",
+	"retry":          "It runs again.",
+	"run-now":        "It runs now.",
+	"force-complete": "Marked as done.",
+	"delete":         "Deleted.",
+	"pause":          "Paused.",
+	"resume":         "Resumed.",
+	"trigger":        "Started one run, beside the schedule.",
+	"remove":         "Removed. No more runs are planned; the history stays.",
+	"skip":           "This run is cancelled; the others stay planned.",
+}
+
+// problems says in words what is wrong with a scheduler.
+func problems(st dts.SchedulerStatus) []string {
+	var list []string
+	if st.ClockHeld != "" {
+		list = append(list, "Nothing is fired: "+st.ClockHeld)
+	}
+	if st.StoreError != "" {
+		list = append(list, "The last write failed: "+st.StoreError)
+	}
+	if st.Draining {
+		list = append(list, "This server is stopping.")
+	}
+	if len(list) == 0 {
+		for _, why := range st.NotReady {
+			list = append(list, "Not ready: "+why)
+		}
+	}
+	return list
+}
+
+// policy lets a page load from this server only, and run no script or style that is written inside it.
+// Pico's icons are data: images.
+const policy = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// render writes a whole page, or nothing: it is made in memory first.
+func (h *handler) render(w http.ResponseWriter, status int, page string, data any) error {
+	return h.write(w, status, page, "layout.html", data)
+}
+
+// write executes one template of a page's set.
+func (h *handler) write(w http.ResponseWriter, status int, page, name string, data any) error {
+	var b bytes.Buffer
+	if err := h.pages[page].ExecuteTemplate(&b, name, data); err != nil {
+		return fmt.Errorf("render page %s: %w", page, err)
+	}
+	hd := w.Header()
+	hd.Set("Content-Type", "text/html; charset=utf-8")
+	hd.Set("Cache-Control", "no-store")
+	hd.Set("Content-Security-Policy", policy)
+	hd.Set("Referrer-Policy", "same-origin")
+	hd.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	w.Write(b.Bytes()) // an error here means that the reader has gone
+	return nil
+}

@@ -1,0 +1,153 @@
+package ui
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dts"
+)
+
+// masked stands in the place of a value that is not shown.
+const masked = "••••••"
+
+// secretParts are the parts of names whose values are secrets.
+var secretParts = []string{"auth", "cookie", "token", "key", "secret", "passw", "credential", "signature"}
+
+// secret reports whether the value of a header, variable or parameter of this name must not be shown.
+func secret(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// pair is a name and a value to show, masked where it must be.
+type pair struct{ Name, Value string }
+
+func pairs(m map[string]string) []pair {
+	var list []pair
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		value := m[name]
+		if secret(name) {
+			value = masked
+		}
+		list = append(list, pair{name, value})
+	}
+	return list
+}
+
+// safeURL hides the password and the secret parameters of an address.
+func safeURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return masked
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), "hidden")
+	}
+	if u.RawQuery != "" {
+		parts := strings.Split(u.RawQuery, "&")
+		for i, part := range parts {
+			if name, _, found := strings.Cut(part, "="); found && secret(name) {
+				parts[i] = name + "=hidden"
+			}
+		}
+		u.RawQuery = strings.Join(parts, "&")
+	}
+	return u.String()
+}
+
+// targetSummary says in one line what a task runs.
+func targetSummary(s dts.Spec) string {
+	if s.TargetType == dts.HTTPCallback {
+		t, err := s.HTTP()
+		if err != nil {
+			return string(s.TargetType)
+		}
+		return methodOf(t) + " " + safeURL(t.URL)
+	}
+	t, err := s.Command()
+	if err != nil {
+		return string(s.TargetType)
+	}
+	return commandLine(t)
+}
+
+func methodOf(t dts.HTTPTarget) string {
+	if t.Method == "" {
+		return "POST"
+	}
+	return t.Method
+}
+
+// commandLine writes a command as one would type it.
+func commandLine(t dts.CommandTarget) string {
+	if t.Shell != "" {
+		return t.Shell
+	}
+	words := make([]string, len(t.Argv))
+	for i, w := range t.Argv {
+		words[i] = quote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// quote puts a word into single quotes where a shell would read more than the word.
+func quote(w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@%+,", r)
+	}
+	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// targetView is what a page shows of a target.
+type targetView struct {
+	Command string // a command line, or
+	Method  string // a request's method and
+	URL     string
+
+	Facts []pair // directory, user, shell, what is expected
+	Named string // what Pairs are: "Headers" or "Environment"
+	Pairs []pair
+	Input string // a request's body or a command's standard input
+}
+
+func viewTarget(s dts.Spec) targetView {
+	if s.TargetType == dts.HTTPCallback {
+		t, err := s.HTTP()
+		if err != nil {
+			return targetView{Command: string(s.TargetType)}
+		}
+		v := targetView{Method: methodOf(t), URL: safeURL(t.URL), Named: "Headers", Pairs: pairs(t.Headers), Input: t.Body}
+		if len(t.ExpectStatus) > 0 {
+			v.Facts = append(v.Facts, pair{"Expects status", joinInts(t.ExpectStatus)})
+		}
+		if t.ExpectBody != "" {
+			v.Facts = append(v.Facts, pair{"Expects in the body", t.ExpectBody})
+		}
+		return v
+	}
+	t, err := s.Command()
+	if err != nil {
+		return targetView{Command: string(s.TargetType)}
+	}
+	v := targetView{Command: commandLine(t), Named: "Environment", Pairs: pairs(t.Env), Input: t.Stdin}
+	for _, f := range []pair{{"Shell", t.ShellPath}, {"Directory", t.Dir}, {"User", t.User}} {
+		if f.Value != "" {
+			v.Facts = append(v.Facts, f)
+		}
+	}
+	return v
+}
+
+func joinInts(list []int) string {
+	words := make([]string, len(list))
+	for i, n := range list {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ", ")
+}

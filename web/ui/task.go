@@ -1,0 +1,315 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"dts"
+	"dts/web/auth"
+)
+
+type taskPage struct {
+	shared
+	taskRow
+	Target    targetView
+	Recurring *dts.RecurringTask // what spawned it; nil for a one-time task
+	Facts     []pair
+	Actions   []action
+	Attempts  []attemptRow
+	Output    outputView
+	Self      string // address of this page, to refresh it
+}
+
+type attemptRow struct {
+	*dts.Attempt
+	now      time.Time
+	Selected bool // its output is shown
+}
+
+// Took is how long the attempt has run.
+func (a attemptRow) Took() time.Duration {
+	if a.State == dts.AttemptRunning {
+		return max(a.now.Sub(a.StartedAt), 0)
+	}
+	return time.Duration(a.DurationUS) * time.Microsecond
+}
+
+// action is a button that changes something.
+type action struct {
+	Verb, Label string
+	Confirm     string // asked before; empty: done at once
+	Yes         string // the label of the button that confirms
+	Danger      bool
+}
+
+// taskActions are the buttons for a task's verbs, in the order in which they are shown.
+var taskActions = [...]struct {
+	verb dts.Verb
+	action
+}{
+	{dts.RunNow, action{Label: "Run now"}},
+	{dts.RetryNow, action{Label: "Retry"}},
+	{dts.ForceComplete, action{Label: "Mark as done", Confirm: "Count this task as a success without a run?", Yes: "Yes, mark as done"}},
+	{dts.Cancel, action{Label: "Cancel", Confirm: "Cancel this task? A run in progress is stopped.", Yes: "Yes, cancel it", Danger: true}},
+	{dts.Delete, action{Label: "Delete", Confirm: "Delete this task with its attempts and output? This cannot be undone.", Yes: "Yes, delete it", Danger: true}},
+}
+
+// actionsOf are the verbs that do something to a task in this state.
+func actionsOf(s dts.Status) []action {
+	var list []action
+	for _, a := range taskActions {
+		if effect, err := a.verb.Do(s); err == nil && effect != dts.Nothing {
+			a.Verb = string(a.verb)
+			list = append(list, a.action)
+		}
+	}
+	return list
+}
+
+// task shows one task.
+func (h *handler) task(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	return h.showTask(w, r, p, http.StatusOK, "")
+}
+
+func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Principal, status int, alert string) error {
+	ctx := r.Context()
+	id := r.PathValue("id")
+	t, err := h.findTask(ctx, p, id)
+	if err != nil {
+		return err
+	}
+	attempts, err := h.Store.Attempts(ctx, p.TenantID, id)
+	if err != nil {
+		return err
+	}
+	d := taskPage{shared: h.shared(r, ""), Target: viewTarget(t.Spec), Facts: taskFacts(t), Actions: actionsOf(t.Status),
+		Self: "/ui/tasks/" + id}
+	d.taskRow = taskRow{t, d.Now}
+	d.Alert = alert
+	if t.RecurringTaskID != "" {
+		d.Recurring, err = h.Store.RecurringTask(ctx, p.TenantID, t.RecurringTaskID)
+		if err != nil && dts.CodeOf(err) != dts.ErrNotFound {
+			return err
+		}
+	}
+	selected := len(attempts)
+	if n, err := strconv.Atoi(r.URL.Query().Get("attempt")); err == nil && n >= 1 && n <= len(attempts) {
+		selected = n
+		d.Self = withQuery(d.Self, "attempt", strconv.Itoa(n))
+	}
+	for i, a := range attempts {
+		d.Attempts = append(d.Attempts, attemptRow{a, d.Now, i+1 == selected})
+	}
+	if selected > 0 {
+		if d.Output, err = h.output(ctx, p, attempts[selected-1]); err != nil {
+			return err
+		}
+	}
+	return h.render(w, status, "task", d)
+}
+
+// findTask reads a task. An id in another form than ours cannot exist.
+func (h *handler) findTask(ctx context.Context, p auth.Principal, id string) (*dts.Task, error) {
+	if !dts.IsID(id) {
+		return nil, dts.Errorf(dts.ErrNotFound, "there is no task %q", clip(id, 40))
+	}
+	return h.Store.Task(ctx, p.TenantID, id)
+}
+
+// taskFacts are what is known of a task besides its state, times and target.
+func taskFacts(t *dts.Task) []pair {
+	list := specFacts(t.Spec)
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, pair{name, value})
+		}
+	}
+	add("Created by", t.CreatedBy)
+	add("Origin", originText(t))
+	add("Node", t.Node)
+	if t.SLAMet != nil && !*t.SLAMet {
+		add("Started in time", "no: later than "+duration(t.SLA()))
+	}
+	add("Idempotency key", t.IdempotencyKey)
+	add("Trace", t.TracingID)
+	add("Batch", t.BatchID)
+	if t.Unresolved > 0 {
+		add("Waits for", strconv.Itoa(t.Unresolved)+" other tasks")
+	}
+	return list
+}
+
+// specFacts are the settings that tasks and recurring tasks share. Those left at their default are
+// not worth a line.
+func specFacts(s dts.Spec) []pair {
+	list := []pair{{"Timeout", duration(s.Timeout()) + " for each attempt"}}
+	retry := "none"
+	if s.Retry.MaxAttempts > 1 {
+		retry = strconv.Itoa(s.Retry.MaxAttempts) + " attempts, " + backoffText(s.Retry)
+	}
+	list = append(list, pair{"Retries", retry})
+	if s.Delivery == dts.AtMostOnce {
+		list = append(list, pair{"Delivery", "at most once"})
+	}
+	if s.Queue != "default" && s.Queue != "" {
+		list = append(list, pair{"Queue", s.Queue})
+	}
+	if s.Priority != dts.Medium && s.Priority != "" {
+		list = append(list, pair{"Priority", statusWord(s.Priority)})
+	}
+	for _, l := range pairs(s.Labels) {
+		list = append(list, pair{"Label " + l.Name, l.Value})
+	}
+	return list
+}
+
+func backoffText(r dts.Retry) string {
+	ms := func(n int64) string { return duration(time.Duration(n) * time.Millisecond) }
+	switch r.Backoff {
+	case dts.Fixed:
+		return ms(r.BaseDelayMS) + " apart"
+	case dts.List:
+		words := make([]string, len(r.DelaysMS))
+		for i, n := range r.DelaysMS {
+			words[i] = ms(n)
+		}
+		return "after " + strings.Join(words, ", ")
+	default:
+		return "from " + ms(r.BaseDelayMS) + ", doubling"
+	}
+}
+
+func originText(t *dts.Task) string {
+	s := ""
+	switch t.Origin {
+	case dts.OriginTrigger:
+		s = "started by hand"
+	case dts.OriginCatchUp:
+		s = "makes up for missed runs"
+	case dts.OriginBackfill:
+		s = "backfill"
+	}
+	if t.Moved {
+		s = strings.TrimPrefix(s+", moved by hand", ", ")
+	}
+	return s
+}
+
+// outputView is the output of one attempt.
+type outputView struct {
+	Number     int
+	State      dts.AttemptState
+	Follow     string // address of the live output; empty when the attempt has ended
+	Head, Tail string
+	Dropped    int64 // bytes between the two that were not kept
+	Total      int64
+	HTTP       bool // it is the body of an answer
+	Missing    bool // there was output, and it is no longer kept
+}
+
+// Key changes when the pane must be loaded again.
+func (o outputView) Key() string { return strconv.Itoa(o.Number) + "-" + string(o.State) }
+
+// Empty reports whether there is nothing to show.
+func (o outputView) Empty() bool { return o.Head == "" && o.Tail == "" }
+
+// output reads what an attempt printed: from the store when it has ended, else from the run itself.
+func (h *handler) output(ctx context.Context, p auth.Principal, a *dts.Attempt) (outputView, error) {
+	v := outputView{Number: a.Number, State: a.State, Total: a.OutputBytes, HTTP: a.HTTPStatus != 0}
+	if a.State == dts.AttemptRunning {
+		v.Follow = "/tasks/" + url.PathEscape(a.TaskID) + "/output?follow=1&attempt=" + strconv.Itoa(a.Number)
+		v.Head = h.soFar(ctx, a)
+		return v, nil
+	}
+	out, err := h.Store.Output(ctx, p.TenantID, a.TaskID, a.Number)
+	if dts.CodeOf(err) == dts.ErrNotFound {
+		v.Missing = a.OutputBytes > 0
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Head, v.Tail, v.Total = text(out.Head), text(out.Tail), out.Total
+	if out.Truncated() {
+		v.Dropped = out.Total - int64(len(out.Head)+len(out.Tail))
+	}
+	return v, nil
+}
+
+// soFarWait is how long a page waits for the output of a run. What is there already comes at once.
+const soFarWait = 20 * time.Millisecond
+
+// soFar returns what a run has printed until now, for readers without JavaScript.
+func (h *handler) soFar(ctx context.Context, a *dts.Attempt) string {
+	tail, ok := h.Outputs.Tail(a.TaskID, a.Number)
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, soFarWait)
+	defer cancel()
+	var b strings.Builder
+	for offset := int64(0); b.Len() < 2*dts.OutputKept; {
+		chunk, next, done, err := tail.Read(ctx, offset)
+		b.Write(chunk)
+		if done || err != nil || next <= offset {
+			break
+		}
+		offset = next
+	}
+	return text([]byte(b.String()))
+}
+
+// text makes output fit for a page: valid UTF-8, and without the control characters that a terminal would
+// obey and a page cannot show.
+func text(b []byte) string {
+	s := strings.ToValidUTF8(string(b), "\uFFFD")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+// doTask applies a verb to a task.
+func (h *handler) doTask(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	id, verb := r.PathValue("id"), dts.Verb(r.PathValue("verb"))
+	if err := r.ParseForm(); err != nil {
+		return badForm(err)
+	}
+	if !isTaskAction(verb) {
+		return dts.Errorf(dts.ErrNotFound, "there is no such action")
+	}
+	t, err := h.findTask(r.Context(), p, id)
+	if err != nil {
+		return err
+	}
+	if _, err := h.Scheduler.DoTask(r.Context(), p.TenantID, id, verb, p.Name); err != nil {
+		status, message := h.explain(r, err)
+		return h.showTask(w, r, p, status, sentence("", message))
+	}
+	to, done := "/ui/tasks/"+id, string(verb)
+	switch {
+	case r.PostForm.Get("from") == "recurring" && t.RecurringTaskID != "":
+		to, done = "/ui/recurring/"+t.RecurringTaskID, "skip"
+	case verb == dts.Delete && t.RecurringTaskID != "":
+		to = "/ui/recurring/" + t.RecurringTaskID
+	case verb == dts.Delete:
+		to = "/ui/"
+	}
+	http.Redirect(w, r, withQuery(to, "done", done), http.StatusSeeOther)
+	return nil
+}
+
+func isTaskAction(v dts.Verb) bool {
+	for _, a := range taskActions {
+		if a.verb == v {
+			return true
+		}
+	}
+	return false
+}
