@@ -1,0 +1,183 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"dts"
+	"dts/sched/cron"
+)
+
+// fieldErrors collects what is wrong with a request, to tell it all at once.
+type fieldErrors struct {
+	list []dts.FieldError
+}
+
+func (f *fieldErrors) add(field, format string, args ...any) {
+	f.list = append(f.list, dts.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+func (f *fieldErrors) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return &dts.Error{Code: dts.ErrInvalid, Message: "the request is not valid", Fields: f.list}
+}
+
+// names lists the fields that have an error.
+func (f *fieldErrors) names() []string {
+	var names []string
+	for _, e := range f.list {
+		names = append(names, e.Field)
+	}
+	return names
+}
+
+// merge adds the fields of err, a *dts.Error, but those in known: a second error about them would only be
+// a consequence of the first.
+func (f *fieldErrors) merge(err error, known []string) {
+	e, ok := errors.AsType[*dts.Error](err)
+	if !ok {
+		if err != nil {
+			f.add("", "%s", err)
+		}
+		return
+	}
+	for _, x := range e.Fields {
+		if !slices.Contains(known, x.Field) {
+			f.list = append(f.list, x)
+		}
+	}
+}
+
+// zone loads a time zone. It returns nil when none is given or it is not known.
+func (f *fieldErrors) zone(field, name string) *time.Location {
+	if name == "" {
+		return nil
+	}
+	loc, err := cron.LoadLocation(name)
+	if err != nil {
+		f.add(field, "%s", err)
+		return nil
+	}
+	return loc
+}
+
+// time reads a time that may be left out.
+func (f *fieldErrors) time(field string, t TimeText, loc *time.Location) time.Time {
+	if t.Text == "" {
+		return time.Time{}
+	}
+	at, local, err := parseTime(t.Text, loc)
+	if err != nil && local && slices.Contains(f.names(), "time_zone") {
+		return time.Time{} // the zone's error says enough
+	}
+	if err != nil {
+		f.add(field, "%s", err)
+	}
+	return at
+}
+
+// patchTime is time for a patch: nil when it is left out, the zero time for null.
+func (f *fieldErrors) patchTime(field string, t TimeText, loc *time.Location) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := f.time(field, t, loc)
+	return &at
+}
+
+// when reads run_at or delay; neither means now.
+func (f *fieldErrors) when(runAt TimeText, delay Delay, loc *time.Location, now time.Time) time.Time {
+	switch {
+	case runAt.Text != "" && delay != "":
+		f.add("delay", "cannot be set together with run_at; keep one")
+	case delay != "":
+		d, err := delay.Duration()
+		if err != nil {
+			f.add("delay", "%s", err)
+			return now
+		}
+		return now.Add(d)
+	case runAt.Text != "":
+		return f.time("run_at", runAt, loc)
+	}
+	return now
+}
+
+// zoneUsed refuses a zone that changes nothing, because whoever gave it expected something of it.
+func (f *fieldErrors) zoneUsed(field, zone string, times ...TimeText) {
+	if zone == "" {
+		return
+	}
+	for _, t := range times {
+		if _, local, _ := parseTime(t.Text, time.UTC); local {
+			return
+		}
+	}
+	f.add(field, "is for a time without an offset, and there is none; leave it out, or write the time without an offset")
+}
+
+// target replaces the error that a target_config could not be decoded by all that is wrong with it.
+func (f *fieldErrors) target(kind dts.TargetType, config json.RawMessage) {
+	i := slices.IndexFunc(f.list, func(e dts.FieldError) bool { return e.Field == "target_config" })
+	if i < 0 || len(config) == 0 {
+		return
+	}
+	t := reflect.TypeFor[dts.HTTPTarget]()
+	if kind == dts.Command {
+		t = reflect.TypeFor[dts.CommandTarget]()
+	}
+	var x explainer
+	x.value(config, t, "target_config")
+	if len(x.list) > 0 {
+		f.list = slices.Replace(f.list, i, i+1, x.list...)
+	}
+}
+
+// schedule checks what dts.RecurringTask.Normalize cannot: the cron expression, the zone, and whether the
+// schedule has an instant at all from now on.
+func (f *fieldErrors) schedule(s *dts.Schedule, name string, now time.Time) {
+	loc := f.zone("time_zone", s.TimeZone)
+	if s.Cron == "" {
+		if s.IntervalSeconds >= cron.MinInterval.Seconds() && !s.EndTime.IsZero() {
+			f.instants(cron.Every(s.Interval(), intervalAnchor(s, now)), s, now)
+		}
+		return
+	}
+	c, err := cron.Parse(s.Cron, cron.Options{Location: loc, Seed: name})
+	switch {
+	case errors.Is(err, cron.ErrReboot):
+	case err != nil:
+		f.add("cron", "%s", err)
+	default:
+		f.instants(c, s, now)
+	}
+}
+
+func (f *fieldErrors) instants(c cron.Schedule, s *dts.Schedule, now time.Time) {
+	from := now
+	if s.StartTime.After(now) {
+		from = s.StartTime
+	}
+	if cron.Bounded(c, s.StartTime, s.EndTime).Next(from.Add(-1)).IsZero() && !slices.Contains(f.names(), "end_time") {
+		f.add("end_time", "the schedule has no instant from now, or from start_time, to then")
+	}
+}
+
+// intervalAnchor is the first instant of a fixed interval.
+func intervalAnchor(s *dts.Schedule, now time.Time) time.Time {
+	if s.StartTime.IsZero() {
+		return dts.Micros(now)
+	}
+	return s.StartTime
+}
+
+func containsFold(list []string, s string) bool {
+	return slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, s) })
+}

@@ -1,0 +1,223 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"dts"
+	"dts/web/api"
+	"dts/web/auth"
+)
+
+// handler is everything that a request passes on its way, outermost first.
+func (s *Server) handler(apiHandler http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", s.authenticated(apiHandler))
+	if s.o.UI != nil {
+		mux.Handle("/ui/", s.pages(s.o.UI))
+		mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusSeeOther))
+	}
+	return s.recovered(s.hosted(s.sameOrigin(mux)))
+}
+
+// recovered logs each request at debug level, and answers 500 where a handler panics.
+func (s *Server) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		rec := &recorder{ResponseWriter: w}
+		defer func() {
+			v := recover()
+			if v == http.ErrAbortHandler {
+				panic(v) // net/http's own way to end a connection
+			}
+			if v != nil {
+				s.log.Error("handler panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+				if rec.status != 0 {
+					panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+				}
+				api.WriteProblem(rec, errors.New("panic"))
+			}
+			s.log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", rec.status, "duration", time.Since(start))
+		}()
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		next.ServeHTTP(rec, r)
+	})
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// hosted refuses requests for a name that is not this server's.
+func (s *Server) hosted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !fromSocket(r.Context()) && !s.hosts.allowed(r.Host) {
+			s.log.Debug("host refused", "host", r.Host)
+			http.Error(w, "This server does not answer to that host name. To allow it, add the name to DTS_ALLOWED_HOSTS\n"+
+				"(or serve --allowed-host NAME) and restart dts.", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin refuses requests that change something and that a page of another site has sent.
+func (s *Server) sameOrigin(next http.Handler) http.Handler {
+	p := http.NewCrossOriginProtection()
+	p.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.WriteProblem(w, dts.Errorf(dts.ErrForbidden, "a page of another site has sent this request; only this server's own pages, and programs, may change something"))
+	}))
+	return p.Handler(next)
+}
+
+// authenticated finds out who asks and hands on to the API, which decides what that needs.
+func (s *Server) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !open(r.URL.Path) {
+			p, ok, err := s.principal(w, r)
+			if err != nil {
+				s.refuse(w, r, err)
+				return
+			}
+			if ok {
+				r = r.WithContext(auth.With(r.Context(), p))
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// open reports whether a path needs no credential, so that a wrong one does not matter.
+func open(path string) bool {
+	path = strings.TrimPrefix(path, "/v1")
+	return path == "/health" || path == "/ready"
+}
+
+// pages finds out who asks and hands on to the pages, which send to the sign-in page who has to. A wrong
+// cookie is like none there. Sign-ins are limited: those that the pages answer with 401 have failed.
+func (s *Server) pages(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/ui/static/") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		signIn := r.URL.Path == "/ui/login" && r.Method == http.MethodPost || r.URL.Path == "/ui/link"
+		if signIn && !s.limiter.allowed(r.RemoteAddr, time.Now()) {
+			s.tooMany(w)
+			return
+		}
+		p, ok, err := s.principal(w, r)
+		if err != nil && dts.CodeOf(err) != dts.ErrUnauthorized {
+			s.refuse(w, r, err)
+			return
+		}
+		if ok && err == nil {
+			r = r.WithContext(auth.With(r.Context(), p))
+		}
+		rec := &recorder{ResponseWriter: w}
+		next.ServeHTTP(rec, r)
+		if signIn && rec.status == http.StatusUnauthorized {
+			s.limiter.failed(r.RemoteAddr, time.Now())
+		}
+	})
+}
+
+// principal returns who asks. ok is false when no credential came.
+func (s *Server) principal(w http.ResponseWriter, r *http.Request) (p auth.Principal, ok bool, err error) {
+	if fromSocket(r.Context()) {
+		p, err = peerOf(r.Context())
+		return p, err == nil, err
+	}
+	token, found := bearer(r)
+	if !found {
+		return p, false, nil
+	}
+	now := time.Now()
+	if !s.limiter.allowed(r.RemoteAddr, now) {
+		return p, false, errTooMany
+	}
+	p, err = s.o.Tokens.Authenticate(r.Context(), token)
+	if err == nil {
+		return p, true, nil
+	}
+	if dts.CodeOf(err) == dts.ErrUnauthorized {
+		s.limiter.failed(r.RemoteAddr, now)
+		err = dts.Errorf(dts.ErrUnauthorized, "the token is not valid; it is unknown, revoked or has expired")
+	}
+	return p, false, err
+}
+
+// maxToken is how long a token may be, in bytes.
+const maxToken = 512
+
+// bearer returns the token of the header Authorization, else that of the session cookie.
+func bearer(r *http.Request) (token string, found bool) {
+	if h := r.Header.Get("Authorization"); h != "" {
+		scheme, token, _ := strings.Cut(h, " ")
+		if !strings.EqualFold(scheme, "Bearer") || len(token) > maxToken {
+			return "", true // a credential that cannot be right
+		}
+		return strings.TrimSpace(token), true
+	}
+	if c, err := r.Cookie(auth.Cookie); err == nil && c.Value != "" && len(c.Value) <= maxToken {
+		return c.Value, true
+	}
+	return "", false
+}
+
+// errTooMany says that an address has failed to sign in too often.
+var errTooMany = api.WithStatus(http.StatusTooManyRequests,
+	dts.Errorf(dts.ErrUnauthorized, "too many failed sign-ins from this address; wait some seconds"))
+
+func (s *Server) tooMany(w http.ResponseWriter) { api.WriteProblem(w, errTooMany) }
+
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if status := api.WriteProblem(w, err); status >= http.StatusInternalServerError && r.Context().Err() == nil {
+		s.log.Error("sign-in could not be checked", "error", err)
+	}
+}
+
+type connKey struct{}
+
+// peer is the other end of a Unix socket: who it is, or why it may not be.
+type peer struct {
+	p   auth.Principal
+	err error
+}
+
+func fromSocket(ctx context.Context) bool {
+	_, ok := ctx.Value(connKey{}).(peer)
+	return ok
+}
+
+func peerOf(ctx context.Context) (auth.Principal, error) {
+	p, _ := ctx.Value(connKey{}).(peer)
+	return p.p, p.err
+}
