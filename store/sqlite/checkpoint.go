@@ -135,7 +135,8 @@ func (c *checkpointer) checkpoint(all bool) (busy bool, err error) {
 
 // Maintain implements store.Backend: it copies the log into the database, and if more than a quarter
 // of the file is free pages, gives some back to the file system in short steps between which batches
-// run. Call it every minute or so.
+// run. When nothing was written since the last time, the writer's page cache is given back as well.
+// Call it every minute or so.
 func (d *DB) Maintain(ctx context.Context) error {
 	ctx, end, err := d.begin(ctx)
 	if err != nil {
@@ -156,6 +157,22 @@ func (d *DB) Maintain(ctx context.Context) error {
 		if !more {
 			break
 		}
+	}
+	return d.shrink()
+}
+
+// shrink frees the writer's page cache if there was no commit since the last call.
+func (d *DB) shrink() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.commits.Load()
+	idle := n == d.shrunkAt
+	d.shrunkAt = n
+	if !idle || d.w == nil {
+		return nil
+	}
+	if _, err := d.w.exec(`PRAGMA shrink_memory`); err != nil {
+		return fmt.Errorf("shrink memory: %w", d.classify(err, -1))
 	}
 	return nil
 }

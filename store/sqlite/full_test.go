@@ -87,12 +87,9 @@ func TestFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A full disk at the next start, too: it opens, with everything in it.
-	d.Close()
-	if _, err := os.Stat(path + ".running"); err == nil {
-		if _, err := os.Stat(path + "-wal"); err != nil {
-			t.Log("the disk had no room for a clean stop")
-		}
+	// A start on a full disk: it opens, with everything in it.
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 	d = openTest(t, path, Options{})
 	wantRows(t, d, 2*(n+more)+1)

@@ -32,13 +32,13 @@ import (
 
 // Defaults of Options, and limits that are not options.
 const (
-	defaultCacheKiB       = 8 << 10
-	defaultReaderCacheKiB = 2 << 10
+	defaultCacheKiB       = 4 << 10
+	defaultReaderCacheKiB = 1 << 10
 	defaultReaders        = 4
 	defaultCheckAtOpen    = 64 << 20
 
 	maxCachedStmts = 512 // prepared statements kept for each connection
-	readerIdle     = 5 * time.Minute
+	readerIdle     = time.Minute
 	busyTimeout    = 5 * time.Second
 )
 
@@ -51,9 +51,11 @@ type Options struct {
 	Migrations fs.FS        // goose SQL files at the root; they make at least the table applied_batch
 	Logger     *slog.Logger // discards when nil
 
-	CacheKiB       int // page cache of the writer; 8 MiB when zero
-	ReaderCacheKiB int // page cache of each reader; 2 MiB when zero
-	Readers        int // connections for Query; 4 when zero
+	// Page caches. The driver's allocator takes about twice as much, so they are small by default.
+	CacheKiB       int // of the writer; 4 MiB when zero
+	ReaderCacheKiB int // of each reader; 1 MiB when zero
+
+	Readers int // connections for Query; 4 when zero
 
 	// CheckAtOpenBytes: after an unclean stop, a database and log up to this size are checked
 	// inside Open, larger ones in the background. 64 MiB when zero.
@@ -74,6 +76,8 @@ type DB struct {
 	mu     sync.Mutex // the writer: one batch, checkpoint reset or vacuum step at a time
 	w      *writer    // nil after it was lost, until the next batch opens it again
 	closed bool
+	// shrunkAt is what commits was at the last Maintain.
+	shrunkAt int64
 
 	readers *readers
 	ckpt    *checkpointer
@@ -298,12 +302,14 @@ func (d *DB) writerDSN() string {
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"wal_autocheckpoint(0)",
+		"temp_store(MEMORY)", // no batch fails for want of a temporary directory
 		"journal_size_limit("+strconv.Itoa(walKeep)+")",
 		cacheSize(d.o.CacheKiB))
 }
 
 func (d *DB) readerDSN() string {
-	return dsn(d.path, busyTimeout, "query_only(1)", cacheSize(d.o.ReaderCacheKiB))
+	// A large sort spills to a temporary file: memory must not depend on how much is stored.
+	return dsn(d.path, busyTimeout, "query_only(1)", "temp_store(FILE)", cacheSize(d.o.ReaderCacheKiB))
 }
 
 func cacheSize(kib int) string { return "cache_size(-" + strconv.Itoa(kib) + ")" }
@@ -317,7 +323,6 @@ func dsn(path string, busy time.Duration, pragmas ...string) string {
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()))
 	q.Add("_pragma", "foreign_keys(0)")
 	q.Add("_pragma", "mmap_size(0)")
-	q.Add("_pragma", "temp_store(MEMORY)")
 	for _, p := range pragmas {
 		q.Add("_pragma", p)
 	}

@@ -134,6 +134,8 @@ func TestOpenSettings(t *testing.T) {
 			t.Errorf("%s: %s = %d, want %d", who, pragma, got, want)
 		}
 	}
+	d.ckpt.mu.Lock() // its goroutine runs
+	defer d.ckpt.mu.Unlock()
 	ints := func(w *writer, pragma string) (n int64) {
 		if err := w.ints("PRAGMA "+pragma, &n); err != nil {
 			t.Fatal(pragma, err)
@@ -141,13 +143,13 @@ func TestOpenSettings(t *testing.T) {
 		return n
 	}
 	for pragma, want := range map[string]int64{"auto_vacuum": 2, "synchronous": 2, "busy_timeout": 5000, "foreign_keys": 0,
-		"temp_store": 2, "cache_size": -8192, "wal_autocheckpoint": 0, "journal_size_limit": walKeep} {
+		"temp_store": 2, "cache_size": -4096, "wal_autocheckpoint": 0, "journal_size_limit": walKeep} {
 		check("writer", pragma, ints(d.w, pragma), want)
 	}
 	for pragma, want := range map[string]int64{"busy_timeout": checkpointWait.Milliseconds(), "synchronous": 2, "wal_autocheckpoint": 0} {
 		check("checkpointer", pragma, ints(d.ckpt.w, pragma), want)
 	}
-	for pragma, want := range map[string]int64{"query_only": 1, "busy_timeout": 5000, "cache_size": -2048} {
+	for pragma, want := range map[string]int64{"query_only": 1, "temp_store": 1, "busy_timeout": 5000, "cache_size": -1024} {
 		check("reader", pragma, value[int64](t, d, "PRAGMA "+pragma), want)
 	}
 	if mode := value[string](t, d, "PRAGMA journal_mode"); mode != "wal" {
