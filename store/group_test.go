@@ -371,7 +371,7 @@ func BenchmarkGroup(b *testing.B) {
 		})
 	})
 	b.Run("ApplyAsync", func(b *testing.B) {
-		g := NewGroup(&nullBackend{}, GroupOptions{MaxWaiting: 1 << 30, MaxQueued: 1 << 40})
+		g := NewGroup(&nullBackend{}, GroupOptions{MaxWaiting: 1 << 30, MaxQueued: 1 << 30})
 		b.ReportAllocs()
 		var n atomic.Int64
 		done := func([]Result, error) { n.Add(1) }
