@@ -45,13 +45,13 @@ func DescribeEvery(d time.Duration) string {
 		{"millisecond", time.Millisecond}, {"microsecond", time.Microsecond},
 	} {
 		if d >= u.length && d%u.length == 0 {
-			return everyN(int(d/u.length), u.name)
+			return everyN(int64(d/u.length), u.name)
 		}
 	}
 	return "Every " + d.String()
 }
 
-func everyN(n int, unit string) string {
+func everyN(n int64, unit string) string {
 	if n == 1 {
 		return "Every " + unit
 	}
@@ -165,7 +165,7 @@ func (f field) special() bool {
 // head describes the finest field that matters, at the start of a sentence.
 func (f field) head() string {
 	if f.every() {
-		return everyN(f.items[0].step, f.form.unit)
+		return everyN(int64(f.items[0].step), f.form.unit)
 	}
 	if s := f.tail(); strings.HasPrefix(s, "every ") {
 		return "E" + s[1:]
