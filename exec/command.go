@@ -199,7 +199,7 @@ func (r *Runner) stop(state dts.AttemptState, pgid int, mark string, exited <-ch
 	if state == dts.AttemptLost {
 		grace = min(grace, time.Second) // the server is about to go itself
 	}
-	s := newSweep(r.o.Log, map[int]bool{pgid: true}, func(m string) bool { return m == mark })
+	s := newSweep(r.o.Log, r.table.read, map[int]bool{pgid: true}, func(m string) bool { return m == mark })
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	s.terminate()
 	s.awaitGone(ctx, exited)

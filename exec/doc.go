@@ -4,7 +4,8 @@
 // What it promises:
 //
 //   - Run ends no later than the task's timeout, plus the time that a command is given to end after SIGTERM
-//     and that a process in the background is given to let go of the output (see Options).
+//     and that a process in the background is given to let go of the output (see Options). Only a command
+//     that hangs inside the kernel, on a dead network file system for example, takes longer: it cannot be killed.
 //   - Memory per attempt is bounded, however much a server sends or a command prints.
 //   - An attempt of an AT_MOST_ONCE task sends its request once. An attempt of an AT_LEAST_ONCE task sends a
 //     request whose method is not idempotent once, too.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
@@ -151,6 +152,36 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		if got := retryAfter(v, now); got != want {
 			t.Errorf("retryAfter(%q) = %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestConnectTimeout(t *testing.T) {
+	s := serve(t, func(http.ResponseWriter, *http.Request) {})
+	r := newRunner(t, Options{ConnectTimeout: time.Nanosecond})
+	out := r.Run(t.Context(), newJob(t, dts.HTTPTarget{URL: s.URL}, 10*time.Second))
+	if want := "no connection to " + s.Listener.Addr().String() + " within 1ns"; out.State != dts.AttemptFailed || !out.Retryable || out.Error != want {
+		t.Errorf("%+v", out)
+	}
+}
+
+// HTTP/2 where the server speaks it, but not for AT_MOST_ONCE.
+func TestProtocol(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.Proto+" "+r.Header.Get("Idempotency-Key"))
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	r := newRunner(t, Options{})
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	r.pooled.TLSClientConfig.RootCAs, r.once.TLSClientConfig.RootCAs = pool, pool
+	for delivery, want := range map[dts.Delivery]string{dts.AtLeastOnce: "HTTP/2.0", dts.AtMostOnce: "HTTP/1.1"} {
+		job := newJob(t, dts.HTTPTarget{URL: s.URL, Body: "{}"}, 10*time.Second)
+		job.Task.Delivery = delivery
+		if out := r.Run(t.Context(), job); text(out) != want+" "+job.Task.ID {
+			t.Errorf("%s: %+v %q", delivery, out, text(out))
 		}
 	}
 }

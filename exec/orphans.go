@@ -44,7 +44,7 @@ func KillOrphans(ctx context.Context, log *slog.Logger, q OrphanQuery) (killed i
 			groups[p.PGID] = true
 		}
 	}
-	s := newSweep(log, groups, func(mark string) bool {
+	s := newSweep(log, processes, groups, func(mark string) bool {
 		taskID, attempt, ok := parseMark(mark, q.DataDirID)
 		return ok && q.InFlight != nil && q.InFlight(taskID, attempt)
 	})

@@ -49,6 +49,7 @@ type Runner struct {
 	pooled  *http.Transport // keeps connections
 	once    *http.Transport // a new connection for each request, HTTP/1.1
 	targets targetCache
+	table   tableReader
 	bufs    sync.Pool // of *[]byte, to read answers with
 	self    *user.User
 	bootID  string

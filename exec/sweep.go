@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -28,21 +29,22 @@ type process struct {
 // wanted, and the members of groups that a marked process leads.
 type sweep struct {
 	log    *slog.Logger
+	read   func() ([]process, error) // the process table; not changed here
 	groups map[int]bool
 	wanted func(mark string) bool
 	own    int // this process, never touched, nor is its group
 	ownGrp int
 }
 
-func newSweep(log *slog.Logger, groups map[int]bool, wanted func(string) bool) *sweep {
-	s := &sweep{log: log, groups: groups, wanted: wanted, own: os.Getpid(), ownGrp: syscall.Getpgrp()}
+func newSweep(log *slog.Logger, read func() ([]process, error), groups map[int]bool, wanted func(string) bool) *sweep {
+	s := &sweep{log: log, read: read, groups: groups, wanted: wanted, own: os.Getpid(), ownGrp: syscall.Getpgrp()}
 	delete(s.groups, s.ownGrp)
 	return s
 }
 
 // find returns the processes that are there now.
 func (s *sweep) find() ([]process, error) {
-	all, err := processes()
+	all, err := s.read()
 	if err != nil {
 		return nil, fmt.Errorf("read the process table: %w", err)
 	}
@@ -55,7 +57,7 @@ func (s *sweep) find() ([]process, error) {
 			}
 		}
 	}
-	found := all[:0]
+	var found []process
 	for _, p := range all {
 		if p.pid > 1 && p.pid != s.own && (marked[p.pid] || s.groups[p.pgid]) {
 			found = append(found, p)
@@ -82,6 +84,26 @@ func (s *sweep) report(err error, p process) {
 	if err != nil && !errors.Is(err, syscall.ESRCH) && !errors.Is(err, os.ErrProcessDone) {
 		s.log.Warn("could not signal a process", "pid", p.pid, "pgid", p.pgid, "error", err)
 	}
+}
+
+// tableReader reads the process table for many who ask at the same time, as when a server that stops ends all
+// its commands: they share a reading that began after they asked.
+type tableReader struct {
+	mu    sync.Mutex
+	begun time.Time
+	all   []process
+	err   error
+}
+
+func (t *tableReader) read() ([]process, error) {
+	asked := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.begun.After(asked) {
+		t.begun = time.Now()
+		t.all, t.err = processes()
+	}
+	return t.all, t.err
 }
 
 // signalProcess signals p unless its id has passed on to another process. On Linux the handle that
