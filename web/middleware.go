@@ -101,7 +101,7 @@ func (s *Server) sameOrigin(next http.Handler) http.Handler {
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !open(r.URL.Path) {
-			p, ok, err := s.principal(w, r)
+			p, ok, err := s.principal(r)
 			if err != nil {
 				s.refuse(w, r, err)
 				return
@@ -130,15 +130,17 @@ func (s *Server) pages(next http.Handler) http.Handler {
 		}
 		signIn := r.URL.Path == "/ui/login" && r.Method == http.MethodPost || r.URL.Path == "/ui/link"
 		if signIn && !s.limiter.allowed(r.RemoteAddr, time.Now()) {
-			s.tooMany(w)
+			api.WriteProblem(w, errTooMany)
 			return
 		}
-		p, ok, err := s.principal(w, r)
-		if err != nil && dts.CodeOf(err) != dts.ErrUnauthorized {
+		switch p, ok, err := s.principal(r); {
+		case err == errTooMany:
+		case dts.CodeOf(err) == dts.ErrUnauthorized:
+			auth.ClearCookie(w, r) // or each of the page's requests would count as a failure
+		case err != nil:
 			s.refuse(w, r, err)
 			return
-		}
-		if ok && err == nil {
+		case ok:
 			r = r.WithContext(auth.With(r.Context(), p))
 		}
 		rec := &recorder{ResponseWriter: w}
@@ -150,7 +152,7 @@ func (s *Server) pages(next http.Handler) http.Handler {
 }
 
 // principal returns who asks. ok is false when no credential came.
-func (s *Server) principal(w http.ResponseWriter, r *http.Request) (p auth.Principal, ok bool, err error) {
+func (s *Server) principal(r *http.Request) (p auth.Principal, ok bool, err error) {
 	if fromSocket(r.Context()) {
 		p, err = peerOf(r.Context())
 		return p, err == nil, err
@@ -195,8 +197,6 @@ func bearer(r *http.Request) (token string, found bool) {
 // errTooMany says that an address has failed to sign in too often.
 var errTooMany = api.WithStatus(http.StatusTooManyRequests,
 	dts.Errorf(dts.ErrUnauthorized, "too many failed sign-ins from this address; wait some seconds"))
-
-func (s *Server) tooMany(w http.ResponseWriter) { api.WriteProblem(w, errTooMany) }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if status := api.WriteProblem(w, err); status >= http.StatusInternalServerError && r.Context().Err() == nil {

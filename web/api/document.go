@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,9 +61,12 @@ func (h *Handler) document(r *route) *huma.Operation {
 	if r.media != "" {
 		content[r.media] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	}
-	if r.media == "text/plain" && r.answer != nil {
-		content["text/event-stream"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString,
-			Description: "events output (OutputChunk), then end (OutputEnd), or failed (Problem)"}}
+	if len(r.events) > 0 {
+		data := &huma.Schema{Description: "server-sent events; this is the data of one of them"}
+		for _, e := range r.events {
+			data.OneOf = append(data.OneOf, h.schema(reflect.TypeOf(e)))
+		}
+		content["text/event-stream"] = &huma.MediaType{Schema: data}
 	}
 	op.Responses[strconv.Itoa(r.status)] = &huma.Response{Description: http.StatusText(r.status), Content: content}
 	if r.also != 0 {
@@ -94,6 +98,9 @@ func (h *Handler) document(r *route) *huma.Operation {
 	return op
 }
 
+// onlyIn are the parts of requests in which unknown fields are refused, as in the bodies themselves.
+var onlyIn = []string{"HTTPTarget", "CommandTarget", "Retry", "TaskFilter"}
+
 // schema returns a reference to a type's schema. Where a type has a target_config it says what that is.
 func (h *Handler) schema(t reflect.Type) *huma.Schema {
 	reg := h.huma.OpenAPI().Components.Schemas
@@ -105,13 +112,18 @@ func (h *Handler) schema(t reflect.Type) *huma.Schema {
 			reg.Schema(reflect.TypeFor[dts.CommandTarget](), true, ""),
 		},
 	}
-	for _, known := range reg.Map() {
+	for name, known := range reg.Map() {
 		if _, ok := known.Properties["target_config"]; ok {
 			known.Properties["target_config"] = target
 		}
-	}
-	for _, name := range []string{"HTTPTarget", "CommandTarget"} {
-		reg.Map()[name].AdditionalProperties = false
+		for _, p := range known.Properties {
+			if p.Type == huma.TypeArray {
+				p.Nullable = false // an empty list is [], never null
+			}
+		}
+		if slices.Contains(onlyIn, name) {
+			known.AdditionalProperties = false
+		}
 	}
 	return s
 }

@@ -33,6 +33,7 @@ type route struct {
 	also         int    // another status of success with the same body, or 0
 	answer       any    // a value of the answer's type; nil when it is not JSON
 	media        string // of an answer that is not JSON
+	events       []any  // values of the types that a stream's events carry
 	errors       []int  // beside those that every route can answer
 	open         bool   // needs no principal
 
@@ -99,6 +100,10 @@ func (h *Handler) run(r *route, queryNames []string, w http.ResponseWriter, req 
 	}
 	if err := c.readQuery(queryNames); err != nil {
 		return err
+	}
+	if len(r.events) > 0 && req.Method == http.MethodHead {
+		w.Header().Set("Allow", http.MethodGet)
+		return WithStatus(http.StatusMethodNotAllowed, dts.Errorf(dts.ErrInvalid, "this path takes GET"))
 	}
 	if r.body != nil {
 		if r.limit > MaxBody {

@@ -37,8 +37,9 @@ func (h *Handler) routes() []route {
 			answer: task, errors: []int{conflict}, serve: h.doTask(dts.RunNow)},
 		{method: "GET", path: "/tasks/{id}/attempts", id: "list-attempts", tag: "tasks", summary: "List a task's attempts, first one first",
 			answer: Items[dts.Attempt]{}, serve: h.listAttempts},
-		{method: "GET", path: "/tasks/{id}/output", id: "get-output", tag: "tasks", summary: "What an attempt has printed, or the body that a server answered",
-			params: outputParams, answer: OutputAnswer{}, media: "text/plain", stream: h.output},
+		{method: "GET", path: "/tasks/{id}/output", id: "get-output", tag: "tasks", summary: "What an attempt has printed, or the body that a server answered. Streamed as events output, then end, or failed",
+			params: outputParams, answer: OutputAnswer{}, media: "text/plain",
+			events: []any{OutputChunk{}, OutputEnd{}, Problem{}}, stream: h.output},
 
 		{method: "POST", path: "/recurring-tasks", id: "create-recurring-task", tag: "recurring tasks", summary: "Create a recurring task",
 			params: keyParam, body: RecurringRequest{}, status: 201, also: 200, answer: recurring, errors: []int{conflict}, serve: h.createRecurring},
@@ -65,7 +66,7 @@ func (h *Handler) routes() []route {
 			body: PreviewRequest{}, answer: Preview{}, serve: h.preview},
 
 		{method: "GET", path: "/events", id: "watch-events", tag: "system", summary: "Events as they happen: created, changed, started, finished, skipped, deleted (each an Event)",
-			params: eventParams, media: "text/event-stream", errors: []int{503}, stream: h.events},
+			params: eventParams, events: []any{dts.Event{}}, errors: []int{503}, stream: h.events},
 		{method: "POST", path: "/login-links", id: "create-login-link", tag: "system", summary: "Make a link that signs a browser in, once",
 			status: 201, answer: LoginLink{}, serve: h.createLoginLink},
 		{method: "GET", path: "/stats", id: "get-stats", tag: "system", summary: "How many tasks are in which state",

@@ -1,0 +1,116 @@
+package web_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"dts"
+	"dts/web/api"
+	"dts/web/client"
+)
+
+// TestClient calls every method once against a real server.
+func TestClient(t *testing.T) {
+	s := start(t, nil)
+	c, ctx := s.client(t), t.Context()
+	check := func(what string, ok bool, err error) {
+		t.Helper()
+		if err != nil || !ok {
+			t.Errorf("%s: %v, error %v", what, ok, err)
+		}
+	}
+	spec := dts.Spec{Name: "n", TargetType: dts.Command, TargetConfig: []byte(`{"argv":["x"]}`)}
+	made, err := c.CreateTask(ctx, api.TaskRequest{Spec: spec, RunAt: api.At(now.Add(time.Hour)), IdempotencyKey: "k"})
+	check("CreateTask", made.Item != nil && !made.Existed && made.Item.RunAt.Equal(now.Add(time.Hour)), err)
+	again, err := c.CreateTask(ctx, api.TaskRequest{Spec: spec, RunAt: api.At(now.Add(time.Hour)), IdempotencyKey: "k"})
+	check("CreateTask again", again.Existed && again.Item.ID == made.Item.ID, err)
+	id := made.Item.ID
+	task, err := c.Task(ctx, id)
+	check("Task", err == nil && task.ID == id && task.Name == "n", err)
+	name := "m"
+	task, err = c.ModifyTask(ctx, id, api.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Name: &name}, Delay: "2h", ExpiresAt: api.TimeText{Null: true}})
+	check("ModifyTask", err == nil && task.Name == "m" && task.RunAt.Equal(now.Add(2*time.Hour)), err)
+	for _, v := range []dts.Verb{dts.Cancel, dts.RunNow, dts.ForceComplete, dts.Delete} {
+		task, err = c.DoTask(ctx, id, v)
+		check(string(v), err == nil && task.ID == id, err)
+	}
+	bulk, err := c.CreateTasks(ctx, []api.TaskRequest{{Spec: spec}, {Spec: spec, Delay: "5s"}})
+	check("CreateTasks", err == nil && len(bulk.Items) == 2, err)
+	n, err := c.CancelTasks(ctx, api.BulkCancelRequest{IDs: []string{id}})
+	check("CancelTasks", n == 7, err)
+	count := 0
+	for task, err := range c.AllTasks(ctx, dts.TaskFilter{Limit: 2, Statuses: []dts.Status{dts.Pending}, Labels: map[string]string{"a": "b"}, From: now}) {
+		check("AllTasks", task != nil, err)
+		count++
+	}
+	check("AllTasks", count == 3 && s.filter.Limit == 2 && s.filter.Labels["a"] == "b" && s.filter.From.Equal(now), nil)
+	s.attempt(id, 1, dts.AttemptSuccess, &dts.Output{Head: []byte("hi"), Total: 2})
+	attempts, err := c.Attempts(ctx, id)
+	check("Attempts", len(attempts) == 1 && attempts[0].State == dts.AttemptSuccess, err)
+	out, err := c.Output(ctx, id, 1)
+	check("Output", err == nil && out.Head == "hi", err)
+	var buf bytes.Buffer
+	err = c.WriteOutput(ctx, &buf, id, 0)
+	check("WriteOutput", buf.String() == "hi", err)
+
+	r, err := c.CreateRecurring(ctx, api.RecurringRequest{Spec: spec, IntervalSeconds: 90, EndTime: api.At(now.Add(time.Hour))})
+	check("CreateRecurring", err == nil && r.Item.IntervalSeconds == 90 && r.Item.EndTime.Equal(now.Add(time.Hour)), err)
+	rid := r.Item.ID
+	cron := "*/5 * * * *"
+	rt, err := c.ModifyRecurring(ctx, rid, api.RecurringPatch{Cron: &cron, EndTime: api.TimeText{Null: true}})
+	check("ModifyRecurring", err == nil && rt.Cron == cron && rt.EndTime.IsZero(), err)
+	rt, err = c.PauseRecurring(ctx, rid, api.PauseRequest{Note: "why", Until: api.At(now.Add(time.Hour))})
+	check("PauseRecurring", err == nil && rt.ID == rid && s.note == "why", err)
+	rt, err = c.ResumeRecurring(ctx, rid)
+	check("ResumeRecurring", err == nil && rt.ID == rid, err)
+	task, err = c.TriggerRecurring(ctx, rid)
+	check("TriggerRecurring", err == nil && task.RecurringTaskID == rid, err)
+	rt, err = c.RecurringTask(ctx, rid)
+	check("RecurringTask", err == nil && rt.ID == rid, err)
+	rt, err = c.CancelRecurring(ctx, rid)
+	check("CancelRecurring", err == nil && rt.ID == rid, err)
+	for rt, err := range c.AllRecurringTasks(ctx, dts.RecurringFilter{Name: "n"}) {
+		check("AllRecurringTasks", rt.ID == rid && s.recurringFilter.Name == "n", err)
+	}
+	up, err := c.Upcoming(ctx, rid, 2)
+	check("Upcoming", len(up) == 2, err)
+	count = 0
+	for o, err := range c.AllOccurrences(ctx, rid) {
+		check("AllOccurrences", !o.ScheduledAt.IsZero(), err)
+		count++
+	}
+	check("AllOccurrences", count == 2, nil)
+	pre, err := c.Preview(ctx, api.PreviewRequest{Cron: cron, Count: 3})
+	check("Preview", err == nil && len(pre.Instants) == 3, err)
+
+	check("Health", true, c.Health(ctx))
+	ready, err := c.Ready(ctx)
+	check("Ready", err == nil && ready.Ready, err)
+	s.notReady = dts.Errorf(dts.ErrUnavailable, "the disk is full")
+	ready, err = c.Ready(ctx)
+	check("not Ready", err == nil && !ready.Ready && ready.Reasons[0] == "the disk is full", err)
+	st, err := c.Status(ctx)
+	check("Status", err == nil && st.Node == "n1", err)
+	counts, err := c.Counts(ctx)
+	check("Counts", err == nil && counts.Pending == 3, err)
+	buf.Reset()
+	err = c.Metrics(ctx, &buf)
+	check("Metrics", buf.String() == "dts_up 1\n", err)
+	_, err = c.LoginLink(ctx)
+	check("LoginLink", dts.CodeOf(err) == dts.ErrConflict, nil)
+}
+
+func TestClientErrors(t *testing.T) {
+	s := start(t, nil)
+	_, err := s.client(t).CreateTask(t.Context(), api.TaskRequest{})
+	e, ok := errors.AsType[*dts.Error](err)
+	if !ok || e.Code != dts.ErrInvalid || len(e.Fields) != 1 || e.Fields[0].Field != "target_type" {
+		t.Errorf("%v", err)
+	}
+	wrong, _ := client.New(client.Options{Server: "http://" + s.Addr(), Token: "wrong"})
+	if _, err := wrong.Status(t.Context()); dts.CodeOf(err) != dts.ErrUnauthorized {
+		t.Error(err)
+	}
+}
