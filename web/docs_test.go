@@ -1,0 +1,55 @@
+package web_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dts"
+)
+
+var (
+	shBlock  = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	curlBody = regexp.MustCompile(`(?s)--json '([^']*)'`)
+	curlVerb = regexp.MustCompile(`-X ([A-Z]+)`)
+	curlPath = regexp.MustCompile(`"\$DTS(/[^"]*)"`)
+)
+
+// TestDocumentedCalls sends every request that docs/api.md shows.
+func TestDocumentedCalls(t *testing.T) {
+	doc, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, nil)
+	id := s.add(dts.Pending).ID
+	s.attempt(id, 1, dts.AttemptSuccess, nil)
+	_, _, body := s.call(t, "POST", "/recurring-tasks", `{"target_type":"COMMAND","target_config":{"argv":["x"]},"cron":"@daily"}`)
+	rid := decodeAs[dts.RecurringTask](t, body).ID
+	n := 0
+	for _, block := range shBlock.FindAllStringSubmatch(string(doc), -1) {
+		for _, call := range strings.Split("\n"+block[1], "\ncurl ")[1:] {
+			path := curlPath.FindStringSubmatch(call)
+			if path == nil || strings.Contains(call, "-sN") { // the socket's example, and streams that do not end
+				continue
+			}
+			method, body := "GET", ""
+			if m := curlBody.FindStringSubmatch(call); m != nil {
+				method, body = "POST", m[1]
+			}
+			if m := curlVerb.FindStringSubmatch(call); m != nil {
+				method = m[1]
+			}
+			url := strings.NewReplacer("$ID", id, "$RID", rid).Replace(path[1])
+			status, _, got := s.call(t, method, url, body)
+			if status >= 300 {
+				t.Errorf("%s %s %s: %d %s", method, path[1], body, status, got)
+			}
+			n++
+		}
+	}
+	if n < 25 {
+		t.Errorf("only %d calls were found in docs/api.md", n)
+	}
+}
