@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"dts"
@@ -37,12 +38,12 @@ func TestOptions(t *testing.T) {
 
 // TestForeignAnswers meets servers that are not dts, or broken.
 func TestForeignAnswers(t *testing.T) {
-	answer := func(w http.ResponseWriter) {}
+	var answer atomic.Value // of func(http.ResponseWriter)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("User-Agent") != "dts/1.2" || r.Header.Get("Authorization") != "Bearer tok" {
 			t.Errorf("header %v", r.Header)
 		}
-		answer(w)
+		answer.Load().(func(http.ResponseWriter))(w)
 	}))
 	defer srv.Close()
 	c, err := New(Options{Server: srv.URL + "/", Token: "tok", Version: "1.2"})
@@ -66,7 +67,7 @@ func TestForeignAnswers(t *testing.T) {
 		{"cut off", func(w http.ResponseWriter) { w.Header().Set("Content-Length", "100"); io.WriteString(w, "{") }, dts.ErrUnavailable, "could not be read"},
 		{"no answer", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, dts.ErrUnavailable, "did not answer"},
 	} {
-		answer = tt.answer
+		answer.Store(tt.answer)
 		_, err := c.Status(t.Context())
 		if dts.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.text) {
 			t.Errorf("%s: %v (%s)", tt.name, err, dts.CodeOf(err))
@@ -75,7 +76,7 @@ func TestForeignAnswers(t *testing.T) {
 	if _, err := c.TriggerRecurring(t.Context(), "x"); dts.CodeOf(err) != dts.ErrUnknown {
 		t.Errorf("a change without an answer: %v", err)
 	}
-	answer = func(w http.ResponseWriter) { io.WriteString(w, "event: output\ndata: {\"text\":\"a\"}\n\n") }
+	answer.Store(func(w http.ResponseWriter) { io.WriteString(w, "event: output\ndata: {\"text\":\"a\"}\n\n") })
 	var last error
 	for _, err := range c.FollowOutput(t.Context(), "x", 0) {
 		last = err
@@ -83,7 +84,7 @@ func TestForeignAnswers(t *testing.T) {
 	if dts.CodeOf(last) != dts.ErrUnavailable || !strings.Contains(last.Error(), "ended") {
 		t.Errorf("a stream cut off: %v", last)
 	}
-	answer = func(w http.ResponseWriter) { io.WriteString(w, "data: "+strings.Repeat("x", maxLine+1)) }
+	answer.Store(func(w http.ResponseWriter) { io.WriteString(w, "data: "+strings.Repeat("x", maxLine+1)) })
 	for _, err := range c.Events(t.Context(), "", "") {
 		last = err
 	}
