@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -62,10 +61,8 @@ func typeOf(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".css":
 		return "text/css; charset=utf-8"
-	case ".svg":
+	default: // the icon
 		return "image/svg+xml"
-	default:
-		return mime.TypeByExtension(path.Ext(name))
 	}
 }
 

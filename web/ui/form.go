@@ -263,7 +263,7 @@ func (h *handler) save(r *http.Request, p auth.Principal, f form, e formErrors, 
 		if f.NoOverlap != "" {
 			rt.OverlapPolicy = dts.OverlapSkip
 		}
-		if len(e) == 0 {
+		if e["cron"] == "" && e["every"] == "" {
 			_, err := instants(rt.Schedule, rt.Name, now)
 			e.merge(f, err)
 		}

@@ -151,6 +151,17 @@ func TestFormErrors(t *testing.T) {
 	}
 }
 
+func TestAllErrorsAtOnce(t *testing.T) {
+	form := cronForm()
+	for k, v := range map[string]string{"shell": "", "cron": "61 * * * *", "timeout": "-1", "dir": "tmp"} {
+		form.Set(k, v)
+	}
+	_, d := newSite(t).post("/ui/new", form)
+	for _, input := range []string{"shell", "cron", "timeout", "dir"} {
+		d.id(input + "-error")
+	}
+}
+
 func TestSchedulerRefusesForm(t *testing.T) {
 	s := newSite(t)
 	s.fail = dts.Errorf(dts.ErrFull, "the disk is full; nothing was changed")

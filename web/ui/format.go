@@ -77,6 +77,8 @@ func relative(t, now time.Time) string {
 		return "now"
 	case d > 0:
 		return "in " + roughly(d)
+	case d <= -time.Minute:
+		return roughly(-d.Truncate(time.Minute)) + " ago" // seconds would only flicker
 	default:
 		return roughly(-d) + " ago"
 	}
@@ -105,14 +107,6 @@ func byteSize(n int64) string {
 		v, units = v/1024, units[1:]
 	}
 	return trimZeros(strconv.FormatFloat(v, 'f', 1, 64)) + " " + units[0]
-}
-
-// shortID is the end of an id, which is its random part.
-func shortID(id string) string {
-	if len(id) <= 8 {
-		return id
-	}
-	return id[len(id)-8:]
 }
 
 // statusWord is a state in lower case words: "timed out" for TIMED_OUT.

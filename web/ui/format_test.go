@@ -23,6 +23,8 @@ func TestFormat(t *testing.T) {
 		{lateness(90_000_000), "1 min 30 s late"},
 		{relative(testNow, testNow), "now"},
 		{relative(testNow.Add(3*time.Minute), testNow), "in 3 min"},
+		{relative(testNow.Add(-3*time.Minute-5*time.Second), testNow), "3 min ago"},
+		{relative(testNow.Add(-5*time.Second), testNow), "5 s ago"},
 		{relative(testNow.Add(-26*time.Hour), testNow), "1 d 2 h ago"},
 		{relative(testNow.Add(40*24*time.Hour+time.Hour), testNow), "in 40 days"},
 		{relative(testNow.AddDate(5, 0, 1), testNow), "in 5 years"},

@@ -54,8 +54,8 @@ func (h *handler) link(w http.ResponseWriter, r *http.Request) error {
 	}
 	p, err := h.Tokens.RedeemLoginLink(r.Context(), r.URL.Query().Get("code"))
 	if dts.CodeOf(err) == dts.ErrUnauthorized {
-		d := loginPage{shared: h.shared(r, ""), Next: "/ui/",
-			Error: "This link has been used or is too old. Run dts ui again for a new one."}
+		d := loginPage{shared: h.shared(r, ""), Next: "/ui/"}
+		d.Alert = "This link has been used or is too old. Run dts ui again for a new one."
 		return h.render(w, http.StatusUnauthorized, "login", d)
 	}
 	if err != nil {

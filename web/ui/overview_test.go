@@ -61,7 +61,7 @@ func TestOverview(t *testing.T) {
 
 	rows := d.class("tasks")[0].all("tr", "", "")[1:]
 	for i, want := range [][]string{
-		{"running", "sync", "1 min 30 s ago", "0.09 ms late", "1 min 30 s"},
+		{"running", "sync", "1 min ago", "0.09 ms late", "1 min 30 s"},
 		{"failed", "report", "POST https://u:hidden@example.com/x?token=hidden&n=1", "12 ms late", "31 s"},
 		{"success", `sh -c 'echo it'\''s done'`, "0.12 ms late", "1.5 s"},
 	} {

@@ -30,7 +30,6 @@ func parsePages(a *assets) (pages, error) {
 		"late":     lateness,
 		"micros":   func(us int64) time.Duration { return time.Duration(us) * time.Microsecond },
 		"rfc3339":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
-		"short":    shortID,
 		"status":   statusWord,
 		"title":    taskTitle,
 		"target":   targetSummary,

@@ -67,19 +67,10 @@ func instants(s dts.Schedule, seed string, now time.Time) ([]time.Time, error) {
 }
 
 func planOf(s dts.Schedule, seed string, loc *time.Location, now time.Time) (cron.Schedule, error) {
-	every := s.Interval()
 	if s.Cron != "" {
-		d, ok := cron.IntervalOf(s.Cron)
-		if !ok {
-			return cron.Parse(s.Cron, cron.Options{Location: loc, Seed: seed})
-		}
-		every = d
+		return cron.Parse(s.Cron, cron.Options{Location: loc, Seed: seed})
 	}
-	anchor := s.StartTime
-	if anchor.IsZero() {
-		anchor = now
-	}
-	return cron.Every(every, anchor), nil
+	return cron.Every(s.Interval(), now), nil // the form sets no start_time: it counts from when it is saved
 }
 
 // wallForms are how a browser writes a local date and time.

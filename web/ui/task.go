@@ -108,6 +108,7 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 		if d.Output, err = h.output(ctx, p, attempts[selected-1]); err != nil {
 			return err
 		}
+		d.Output.HTTP = t.TargetType == dts.HTTPCallback
 	}
 	return h.render(w, status, "task", d)
 }
@@ -219,7 +220,7 @@ func (o outputView) Empty() bool { return o.Head == "" && o.Tail == "" }
 
 // output reads what an attempt printed: from the store when it has ended, else from the run itself.
 func (h *handler) output(ctx context.Context, p auth.Principal, a *dts.Attempt) (outputView, error) {
-	v := outputView{Number: a.Number, State: a.State, Total: a.OutputBytes, HTTP: a.HTTPStatus != 0}
+	v := outputView{Number: a.Number, State: a.State, Total: a.OutputBytes}
 	if a.State == dts.AttemptRunning {
 		v.Follow = "/tasks/" + url.PathEscape(a.TaskID) + "/output?follow=1&attempt=" + strconv.Itoa(a.Number)
 		v.Head = h.soFar(ctx, a)

@@ -46,12 +46,27 @@
       reloadOutput();
     });
     for (const name of ['htmx:sendError', 'htmx:timeout', 'htmx:responseError']) {
-      live.addEventListener(name, () => { offline.hidden = false; });
+      live.addEventListener(name, (e) => {
+        if (e.detail.xhr?.status === 404) location.reload(); // deleted in the meantime
+        offline.hidden = false;
+      });
     }
     live.addEventListener('htmx:afterOnLoad', (e) => { if (e.detail.successful !== false) offline.hidden = true; });
     document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
   }
   function refresh() { if (live) window.htmx.trigger(live, 'refresh'); }
+
+  // A question goes away with Escape, or with a click beside it.
+  function closeQuestions(except) {
+    for (const d of document.querySelectorAll('details.confirm[open]')) if (d !== except) d.open = false;
+  }
+  document.addEventListener('click', (e) => closeQuestions(e.target.closest('details.confirm')));
+  document.addEventListener('keydown', (e) => {
+    if (e.key !== 'Escape') return;
+    const open = document.querySelector('details.confirm[open]');
+    closeQuestions(null);
+    if (open?.contains(document.activeElement)) open.querySelector('summary').focus();
+  });
 
   // Output. The pane is loaded again when the refreshed part of the page says that it is about another
   // attempt, or that its attempt has ended.
