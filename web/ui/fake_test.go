@@ -239,7 +239,7 @@ func (f *fake) CreateTasks(_ context.Context, tasks []*dts.Task) ([]dts.Created[
 		case i < 0:
 			f.tasks = append(f.tasks, t)
 			list = append(list, dts.Created[*dts.Task]{Item: t})
-		case string(f.tasks[i].TargetConfig) != string(t.TargetConfig):
+		case f.tasks[i].RequestHash != t.RequestHash:
 			return nil, dts.Errorf(dts.ErrConflict, "the idempotency key was used with another task")
 		default:
 			list = append(list, dts.Created[*dts.Task]{Item: f.tasks[i], Existed: true})

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -151,6 +153,14 @@ func (f form) headers(e formErrors) map[string]string {
 	return m
 }
 
+// hash tells apart two forms with one key: sent again just as it was, a form adds nothing; changed, it is
+// refused.
+func (f form) hash() string {
+	b, _ := json.Marshal(f) // strings always marshal
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
 // recurring reports whether the form describes a recurring task.
 func (f form) recurring() bool { return f.When != whenOnce }
 
@@ -259,7 +269,8 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request, p auth.Principa
 // goes into e.
 func (h *handler) save(r *http.Request, p auth.Principal, f form, e formErrors, now time.Time) (to string, existed bool, err error) {
 	if f.recurring() {
-		rt := &dts.RecurringTask{TenantID: p.TenantID, Spec: f.spec(e), Schedule: f.schedule(e), CreatedBy: p.Name, IdempotencyKey: f.Key}
+		rt := &dts.RecurringTask{TenantID: p.TenantID, Spec: f.spec(e), Schedule: f.schedule(e), CreatedBy: p.Name,
+			IdempotencyKey: f.Key, RequestHash: f.hash()}
 		if f.NoOverlap != "" {
 			rt.OverlapPolicy = dts.OverlapSkip
 		}
@@ -278,7 +289,8 @@ func (h *handler) save(r *http.Request, p auth.Principal, f form, e formErrors, 
 		}
 		return "/ui/recurring/" + c.Item.ID, c.Existed, nil
 	}
-	t := &dts.Task{TenantID: p.TenantID, Spec: f.spec(e), RunAt: f.runAt(e, now), CreatedBy: p.Name, IdempotencyKey: f.Key}
+	t := &dts.Task{TenantID: p.TenantID, Spec: f.spec(e), RunAt: f.runAt(e, now), CreatedBy: p.Name,
+		IdempotencyKey: f.Key, RequestHash: f.hash()}
 	e.merge(f, t.Normalize(now))
 	if len(e) > 0 {
 		return "", false, nil
