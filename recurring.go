@@ -69,6 +69,7 @@ type RecurringTask struct {
 	PlannedThrough time.Time `json:"planned_through" doc:"every instant up to this is a task or a skip"`
 
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	RequestHash    string `json:"-"` // of the request that carried the idempotency key
 
 	PlanVersion int64     `json:"-"`
 	PlanAt      time.Time `json:"-"` // when the planner must look again
@@ -88,6 +89,9 @@ func (r *RecurringTask) Occurrence(at time.Time, origin Origin, now time.Time) *
 		CreatedAt: Micros(now), CreatedBy: r.CreatedBy,
 		ScheduledAt: at, DueAt: at, RunAt: at, MaxAttempts: r.Retry.MaxAttempts,
 		RecurringTaskID: r.ID, Origin: origin, PlanVersion: r.PlanVersion, Shard: r.Shard,
+	}
+	if origin == OriginSchedule {
+		t.MissAt = at.Add(r.MisfireAfter())
 	}
 	return t
 }

@@ -145,6 +145,7 @@ type Task struct {
 	Moved           bool   `json:"moved,omitempty" doc:"an occurrence whose time was changed by hand"`
 
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	RequestHash    string `json:"-"` // of the request that carried the idempotency key
 	TracingID      string `json:"tracing_id,omitempty" doc:"32 hexadecimal digits: the trace id of traceparent"`
 	BatchID        string `json:"batch_id,omitempty" doc:"the bulk request that created it"`
 	Node           string `json:"node,omitempty" doc:"the node that has claimed or runs it"`
@@ -154,6 +155,7 @@ type Task struct {
 	Shard      int       `json:"-"`
 	ClaimToken int64     `json:"-"` // 0 when unclaimed
 	ClaimTerm  int64     `json:"-"`
+	Seq        int64     `json:"-"` // order of creation, given by the store
 	MissAt     time.Time `json:"-"` // a planned occurrence not claimed by then counts as missed; zero: never
 }
 

@@ -1,0 +1,109 @@
+package dts
+
+import "time"
+
+// Fence is the term at which the writer holds the shards that its batch touches. A batch whose fence no longer holds is refused whole, so a node that lost a shard cannot claim, start, finish or plan.
+type Fence struct {
+	Node string
+	Term int64
+}
+
+// Entry is what the scheduler keeps in memory of a task that it has not claimed yet.
+type Entry struct {
+	TaskID          string
+	Seq             int64 // order of creation; breaks ties
+	RunAt           time.Time
+	MissAt          time.Time // a planned occurrence not claimed by then counts as missed; zero: never
+	Rank            int       // priority: 0 HIGH, 1 MEDIUM, 2 LOW
+	Shard           int
+	TargetType      TargetType
+	RecurringTaskID string
+}
+
+// Mark is a place in the order of due tasks.
+type Mark struct {
+	RunAt time.Time
+	Rank  int
+	Seq   int64
+}
+
+// Before reports whether an entry comes before the mark in the order of due tasks.
+func (e *Entry) Before(m Mark) bool {
+	switch {
+	case !e.RunAt.Equal(m.RunAt):
+		return e.RunAt.Before(m.RunAt)
+	case e.Rank != m.Rank:
+		return e.Rank < m.Rank
+	}
+	return e.Seq < m.Seq
+}
+
+// Mark is the place of the entry itself.
+func (e *Entry) Mark() Mark { return Mark{e.RunAt, e.Rank, e.Seq} }
+
+// Entry returns what the scheduler keeps of a task.
+func (t *Task) Entry() Entry {
+	return Entry{t.ID, t.Seq, t.RunAt, t.MissAt, t.Priority.Rank(), t.Shard, t.TargetType, t.RecurringTaskID}
+}
+
+// Record is one step of an attempt on its way to the disk: its start, its end, or both at once.
+type Record struct {
+	Task    *Task // as claimed: its ClaimToken fences the write
+	Attempt Attempt
+	Process *Process // of a command that is still running
+	Output  Output
+	// After is nil for a start. For an end it is the task as it is afterwards: finished, or PENDING with
+	// next_attempt_at.
+	After *Task
+}
+
+// Change replaces one task that no runner has: Old is what it must still be, New what it becomes; nil
+// deletes it with its attempts and output. Skip records the instant of a planned occurrence that will not run.
+type Change struct {
+	Old, New *Task
+	Skip     *Skip
+}
+
+// Plan is one atomic step of planning a recurring task. Old is what it must still be (its plan_version,
+// planned_through and status are asserted), New what it becomes.
+type Plan struct {
+	Old, New *RecurringTask
+	Insert   []*Task  // new occurrences
+	Changes  []Change // upcoming occurrences that go or change
+	Skips    []Skip   // instants that will not run
+}
+
+// Lost is an attempt that was running when its node's term ended.
+type Lost struct {
+	Task    *Task
+	Attempt *Attempt
+}
+
+// TokenKind says what a credential is for.
+type TokenKind string
+
+const (
+	TokenAPI     TokenKind = "api"     // a bearer token
+	TokenSession TokenKind = "session" // the page's cookie
+	TokenLink    TokenKind = "link"    // a one-time sign-in link
+)
+
+// Token is a stored credential. Its text is not kept, only its SHA-256 in hexadecimal.
+type Token struct {
+	Hash      string
+	TenantID  string
+	Kind      TokenKind
+	Name      string
+	Admin     bool
+	CreatedAt time.Time
+	ExpiresAt time.Time // zero: never
+}
+
+// Node is one dts server.
+type Node struct {
+	ID, Incarnation  string
+	Address, Version string
+	BootID           string
+	StartedAt        time.Time
+	SeenAt           time.Time
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"dts"
+)
+
+// Change applies changes to tasks that no runner has, all or none. ErrRefused means that one of them is no
+// longer what the caller knew.
+func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error {
+	var shards []int
+	batch := make([]Stmt, 1, 1+3*len(changes))
+	for i := range changes {
+		shards = append(shards, changes[i].Old.Shard)
+		batch = appendChange(batch, &changes[i], now)
+	}
+	batch[0] = fence(f, shards...)
+	_, err := s.apply(ctx, "change tasks", batch...)
+	return err
+}
+
+const (
+	assertTask = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
+		SELECT 1 FROM tasks WHERE task_id = ? AND tenant_id = ? AND status = ? AND attempts = ? AND plan_version = ?)`
+
+	updateTask = `UPDATE tasks SET status = ?, priority = ?, queue = ?, name = ?, due_at = ?, run_at = ?, miss_at = ?, expires_at = ?,
+			completed_at = ?, next_attempt_at = ?, max_attempts = ?, last_error = ?, skip_reason = ?, plan_version = ?, moved = ?,
+			labels = ?, target_type = ?, spec = ?, claim_token = ?, claim_term = ?, claim_node = ?, picked_at = ?
+		WHERE task_id = ?`
+)
+
+func appendChange(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
+	o := c.Old
+	batch = append(batch, Stmt{assertTask, []any{o.ID, o.TenantID, string(o.Status), o.Attempts, o.PlanVersion}})
+	if c.Skip != nil {
+		batch = append(batch, skipStmt(c.Skip, now))
+	}
+	if n := c.New; n != nil {
+		return append(batch, Stmt{updateTask, []any{
+			string(n.Status), n.Priority.Rank(), n.Queue, n.Name, n.DueAt.UnixMicro(), n.RunAt.UnixMicro(), micros(n.MissAt), micros(n.ExpiresAt),
+			micros(n.CompletedAt), micros(n.NextAttemptAt), n.MaxAttempts, orNull(n.LastError), orNull(string(n.SkipReason)), n.PlanVersion, flag(n.Moved),
+			encodeLabels(n.Labels), string(n.TargetType), encodeSpec(&n.Spec), n.ClaimToken, n.ClaimTerm, orNull(n.Node), micros(n.PickedAt), n.ID}})
+	}
+	return append(batch, deleteTask(o.ID)...)
+}
+
+func deleteTask(id string) []Stmt {
+	return []Stmt{
+		{`DELETE FROM outputs WHERE task_id = ?`, []any{id}},
+		{`DELETE FROM attempts WHERE task_id = ?`, []any{id}},
+		{`DELETE FROM dependencies WHERE child_id = ?`, []any{id}},
+		{`DELETE FROM tasks WHERE task_id = ?`, []any{id}},
+	}
+}
+
+// skipStmt records skipped instants. A range that begins where one was recorded before replaces it: it is
+// the same range grown longer, or the same batch sent again.
+func skipStmt(k *dts.Skip, now time.Time) Stmt {
+	return Stmt{`INSERT INTO skips (tenant_id, recurring_task_id, from_at, to_at, count, reason, note, recorded_at) VALUES (?,?,?,?,?,?,?,?)
+		ON CONFLICT (recurring_task_id, from_at) DO UPDATE SET to_at = excluded.to_at, count = excluded.count, recorded_at = excluded.recorded_at
+		WHERE excluded.to_at > skips.to_at`,
+		[]any{k.TenantID, k.RecurringTaskID, k.From.UnixMicro(), k.To.UnixMicro(), k.Count, string(k.Reason), k.Note, now.UnixMicro()}}
+}

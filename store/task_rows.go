@@ -1,0 +1,133 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"dts"
+)
+
+// storedSpec is the JSON in tasks.spec: what to run and how, as far as SQL does not ask for it.
+type storedSpec struct {
+	Description    string          `json:"description,omitempty"`
+	TargetConfig   json.RawMessage `json:"target_config"`
+	Retry          dts.Retry       `json:"retry"`
+	Delivery       dts.Delivery    `json:"delivery"`
+	TimeoutSeconds float64         `json:"timeout_seconds"`
+	SLASeconds     float64         `json:"sla_seconds"`
+}
+
+func encodeSpec(s *dts.Spec) string {
+	return jsonOf(storedSpec{s.Description, s.TargetConfig, s.Retry, s.Delivery, s.TimeoutSeconds, s.SLASeconds})
+}
+
+func decodeSpec(text string, s *dts.Spec) error {
+	var d storedSpec
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return fmt.Errorf("decode spec: %w", err)
+	}
+	s.Description, s.TargetConfig, s.Retry, s.Delivery = d.Description, d.TargetConfig, d.Retry, d.Delivery
+	s.TimeoutSeconds, s.SLASeconds = d.TimeoutSeconds, d.SLASeconds
+	return nil
+}
+
+func encodeLabels(labels map[string]string) any {
+	if len(labels) == 0 {
+		return nil
+	}
+	return jsonOf(labels)
+}
+
+// taskColumns is the order in which taskArgs gives and scanTask reads the columns of a task.
+const taskColumns = `task_id, tenant_id, shard, status, priority, queue, name,
+	scheduled_at, due_at, run_at, miss_at, expires_at,
+	claim_token, claim_term, claim_node, picked_at, started_at, completed_at, next_attempt_at, resolved_at,
+	attempts, max_attempts, unresolved_dependencies_count,
+	lateness_us, sla_met, response_status, exit_code, last_error, skip_reason,
+	recurring_task_id, origin, step, plan_version, moved,
+	created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, spec`
+
+const (
+	selectTask = `SELECT seq, ` + taskColumns + ` FROM tasks `
+
+	// A task that is there already, by its id or as the same occurrence, stays as it is.
+	insertTask = `INSERT INTO tasks (` + taskColumns + `) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+		ON CONFLICT DO NOTHING`
+
+	// The same, for the winner of an idempotency key only.
+	insertKeyedTask = `INSERT INTO tasks (` + taskColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?
+		WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE tenant_id = ? AND key = ? AND resource_id = ?)
+		ON CONFLICT DO NOTHING`
+)
+
+func taskArgs(t *dts.Task) []any {
+	return []any{
+		t.ID, t.TenantID, t.Shard, string(t.Status), t.Priority.Rank(), t.Queue, t.Name,
+		t.ScheduledAt.UnixMicro(), t.DueAt.UnixMicro(), t.RunAt.UnixMicro(), micros(t.MissAt), micros(t.ExpiresAt),
+		t.ClaimToken, t.ClaimTerm, orNull(t.Node), micros(t.PickedAt), micros(t.StartedAt), micros(t.CompletedAt), micros(t.NextAttemptAt), micros(t.ResolvedAt),
+		t.Attempts, t.MaxAttempts, t.Unresolved,
+		ptr(t.LatenessUS), flagPtr(t.SLAMet), orNull(t.ResponseStatus), ptr(t.ExitCode), orNull(t.LastError), orNull(string(t.SkipReason)),
+		orNull(t.RecurringTaskID), orNull(string(t.Origin)), "", t.PlanVersion, flag(t.Moved),
+		t.CreatedAt.UnixMicro(), t.CreatedBy, orNull(t.BatchID), orNull(t.IdempotencyKey), orNull(t.TracingID),
+		encodeLabels(t.Labels), string(t.TargetType), encodeSpec(&t.Spec),
+	}
+}
+
+func flagPtr(b *bool) any {
+	if b == nil {
+		return nil
+	}
+	return flag(*b)
+}
+
+// scanTask reads a row of selectTask.
+func scanTask(r scanner) (*dts.Task, error) {
+	var (
+		t                                                     dts.Task
+		status, spec, step, target                            string
+		rank                                                  int
+		scheduled, due, run, created                          int64
+		miss, expires, picked, started, completed, next, resd nullTime
+		lateness, sla, response, exit                         sql.NullInt64
+		node, lastError, skip, recurring, origin              sql.NullString
+		batch, key, trace, labels                             sql.NullString
+		moved                                                 int64
+	)
+	err := r.Scan(&t.Seq, &t.ID, &t.TenantID, &t.Shard, &status, &rank, &t.Queue, &t.Name,
+		&scheduled, &due, &run, &miss, &expires,
+		&t.ClaimToken, &t.ClaimTerm, &node, &picked, &started, &completed, &next, &resd,
+		&t.Attempts, &t.MaxAttempts, &t.Unresolved,
+		&lateness, &sla, &response, &exit, &lastError, &skip,
+		&recurring, &origin, &step, &t.PlanVersion, &moved,
+		&created, &t.CreatedBy, &batch, &key, &trace, &labels, &target, &spec)
+	if err != nil {
+		return nil, fmt.Errorf("read task: %w", err)
+	}
+	at := func(us int64) time.Time { return time.UnixMicro(us).UTC() }
+	t.Status, t.Priority, t.TargetType = dts.Status(status), dts.PriorityOfRank(rank), dts.TargetType(target)
+	t.ScheduledAt, t.DueAt, t.RunAt, t.CreatedAt = at(scheduled), at(due), at(run), at(created)
+	t.MissAt, t.ExpiresAt, t.PickedAt = miss.time(), expires.time(), picked.time()
+	t.StartedAt, t.CompletedAt, t.NextAttemptAt, t.ResolvedAt = started.time(), completed.time(), next.time(), resd.time()
+	t.ResponseStatus, t.ExitCode = int(response.Int64), intPtr(exit)
+	if lateness.Valid {
+		t.LatenessUS = &lateness.Int64
+	}
+	if sla.Valid {
+		met := sla.Int64 != 0
+		t.SLAMet = &met
+	}
+	t.Node, t.LastError, t.SkipReason = node.String, lastError.String, dts.Reason(skip.String)
+	t.RecurringTaskID, t.Origin, t.Moved = recurring.String, dts.Origin(origin.String), moved != 0
+	t.BatchID, t.IdempotencyKey, t.TracingID = batch.String, key.String, trace.String
+	if labels.Valid {
+		if err := json.Unmarshal([]byte(labels.String), &t.Labels); err != nil {
+			return nil, fmt.Errorf("read labels of task %s: %w", t.ID, err)
+		}
+	}
+	if err := decodeSpec(spec, &t.Spec); err != nil {
+		return nil, fmt.Errorf("read task %s: %w", t.ID, err)
+	}
+	return &t, nil
+}

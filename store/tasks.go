@@ -1,0 +1,265 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dts"
+)
+
+// scanLimit is how many rows one page of a list may look at.
+const scanLimit = 20_000
+
+// InsertTasks inserts new tasks, all or none. A task whose idempotency key is taken by the same request is
+// answered with the task that exists; by another request, the whole call is an ErrConflict. A claimed
+// task (ClaimToken set) needs the fence.
+func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	batch := make([]Stmt, 0, len(tasks)+1)
+	var claimed []int
+	var keys []string
+	for _, t := range tasks {
+		if t.ClaimToken != 0 {
+			claimed = append(claimed, t.Shard)
+		}
+		if t.IdempotencyKey == "" {
+			batch = append(batch, Stmt{insertTask, taskArgs(t)})
+			continue
+		}
+		keys = append(keys, t.IdempotencyKey)
+		batch = append(batch, claimKey(t.TenantID, t.IdempotencyKey, t.RequestHash, t.ID, t.CreatedAt.UnixMicro())...)
+		batch = append(batch, Stmt{insertKeyedTask, append(taskArgs(t), t.TenantID, t.IdempotencyKey, t.ID)})
+	}
+	if claimed != nil {
+		batch = append(batch, fence(f, claimed...))
+	}
+	if _, err := s.apply(ctx, "insert tasks", batch...); err != nil {
+		if errors.Is(err, ErrRefused) && len(keys) > 0 {
+			return nil, keyConflict(err, keys)
+		}
+		return nil, err
+	}
+	out := make([]dts.Created[*dts.Task], len(tasks))
+	for i, t := range tasks {
+		out[i] = dts.Created[*dts.Task]{Item: t}
+		if t.IdempotencyKey == "" {
+			continue
+		}
+		owner, err := s.keyOwner(ctx, t.TenantID, t.IdempotencyKey)
+		if err != nil {
+			return nil, err
+		}
+		if owner == t.ID {
+			continue
+		}
+		first, err := s.Task(ctx, t.TenantID, owner)
+		if err != nil {
+			return nil, keyOutlived(err, t.IdempotencyKey)
+		}
+		out[i] = dts.Created[*dts.Task]{Item: first, Existed: true}
+	}
+	return out, nil
+}
+
+// claimKey takes an idempotency key for a resource, and asserts that it is not taken by another request.
+func claimKey(tenant, key, hash, id string, now int64) []Stmt {
+	return []Stmt{
+		{`INSERT INTO idempotency_keys (tenant_id, key, request_hash, resource_id, created_at) VALUES (?,?,?,?,?)
+			ON CONFLICT DO NOTHING`, []any{tenant, key, hash, id, now}},
+		{`INSERT INTO batch_assert (tenant_id, ok) SELECT tenant_id, NULL FROM idempotency_keys
+			WHERE tenant_id = ? AND key = ? AND request_hash <> ?`, []any{tenant, key, hash}},
+	}
+}
+
+func (s *Store) keyOwner(ctx context.Context, tenant, key string) (id string, err error) {
+	_, err = s.one(ctx, "read idempotency key", Stmt{
+		`SELECT resource_id FROM idempotency_keys WHERE tenant_id = ? AND key = ?`, []any{tenant, key}}, &id)
+	return id, err
+}
+
+func keyConflict(err error, keys []string) error {
+	e := dts.Errorf(dts.ErrConflict, "the idempotency key %s was used before with another request", quoteSome(keys))
+	e.Err = err
+	return e
+}
+
+func keyOutlived(err error, key string) error {
+	if dts.CodeOf(err) == dts.ErrNotFound {
+		return dts.Errorf(dts.ErrConflict, "the idempotency key %q was used before, and what it made has been deleted since", key)
+	}
+	return err
+}
+
+func quoteSome(keys []string) string {
+	if len(keys) == 1 {
+		return strconv.Quote(keys[0])
+	}
+	return fmt.Sprintf("of at least one of %d tasks", len(keys))
+}
+
+// Task returns one task, or ErrNotFound.
+func (s *Store) Task(ctx context.Context, tenant, id string) (*dts.Task, error) {
+	var t *dts.Task
+	err := s.query(ctx, "read task", OwnWrites, Stmt{selectTask + `WHERE task_id = ? AND tenant_id = ?`, []any{id, tenant}},
+		func(r scanner) (err error) { t, err = scanTask(r); return err })
+	if err == nil && t == nil {
+		err = dts.Errorf(dts.ErrNotFound, "there is no task %s", id)
+	}
+	return t, err
+}
+
+// TasksByID returns those of the tasks that exist, in no particular order.
+func (s *Store) TasksByID(ctx context.Context, ids []string) ([]*dts.Task, error) {
+	return s.tasks(ctx, "read tasks", Stmt{selectTask + `WHERE task_id IN (SELECT value FROM json_each(?))`, []any{jsonOf(ids)}})
+}
+
+func (s *Store) tasks(ctx context.Context, op string, st Stmt) (list []*dts.Task, err error) {
+	err = s.query(ctx, op, OwnWrites, st, func(r scanner) error {
+		t, err := scanTask(r)
+		list = append(list, t)
+		return err
+	})
+	return list, err
+}
+
+// Tasks lists tasks, newest first. A page looks at a bounded number of rows, so it can be short, even
+// empty, and still have a Next.
+func (s *Store) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error) {
+	var page dts.Page[*dts.Task]
+	before, err := parseCursor(f.Cursor)
+	if err != nil {
+		return page, err
+	}
+	// The window is the next scanLimit rows; the filter applies inside it. It narrows to an index where one fits.
+	window, args := `SELECT seq FROM tasks WHERE seq < ? ORDER BY seq DESC LIMIT ?`, []any{before, scanLimit}
+	switch {
+	case len(f.IDs) > 0:
+		window, args = `SELECT seq FROM tasks WHERE task_id IN (SELECT value FROM json_each(?)) AND seq < ?`, []any{jsonOf(f.IDs), before}
+	case f.RecurringTaskID != "":
+		window, args = `SELECT seq FROM tasks WHERE recurring_task_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.RecurringTaskID, before, scanLimit}
+	case len(f.Statuses) == 1 && rare(f.Statuses[0]):
+		window = `SELECT seq FROM tasks WHERE status = ? AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND seq < ? ORDER BY seq DESC LIMIT ?`
+		args = []any{string(f.Statuses[0]), before, scanLimit}
+	}
+	where, more := taskWhere(f)
+	args = append(args, more...)
+	list, err := s.tasks(ctx, "list tasks", Stmt{
+		selectTask + `WHERE seq IN (` + window + `)` + where + ` ORDER BY seq DESC LIMIT ?`, append(args, f.Limit+1)})
+	if err != nil {
+		return page, err
+	}
+	if len(list) > f.Limit {
+		page.Items = list[:f.Limit]
+		page.Next = formatCursor(page.Items[f.Limit-1].Seq)
+		return page, nil
+	}
+	page.Items = list
+	if len(f.IDs) > 0 {
+		return page, nil
+	}
+	// Did the window end before the table did?
+	var n, last int64
+	if _, err := s.one(ctx, "list tasks", Stmt{`SELECT count(*), coalesce(min(seq), 0) FROM (` + window + `)`,
+		args[:strings.Count(window, "?")]}, &n, &last); err != nil {
+		return page, err
+	}
+	if n == scanLimit {
+		page.Next = formatCursor(last)
+	}
+	return page, nil
+}
+
+func rare(s dts.Status) bool { return s != dts.Pending && s != dts.Success }
+
+// taskWhere is the filter as conditions. Its text depends only on which fields are set.
+func taskWhere(f dts.TaskFilter) (where string, args []any) {
+	var b strings.Builder
+	and := func(cond string, a ...any) {
+		b.WriteString(" AND ")
+		b.WriteString(cond)
+		args = append(args, a...)
+	}
+	and("tenant_id = ?", f.TenantID)
+	if len(f.Statuses) > 0 {
+		and("status IN (SELECT value FROM json_each(?))", jsonOf(f.Statuses))
+	}
+	if f.Queue != "" {
+		and("queue = ?", f.Queue)
+	}
+	if f.Name != "" {
+		and("name = ?", f.Name)
+	}
+	if f.CreatedBy != "" {
+		and("created_by = ?", f.CreatedBy)
+	}
+	if f.RecurringTaskID != "" {
+		and("recurring_task_id = ?", f.RecurringTaskID)
+	}
+	if f.BatchID != "" {
+		and("batch_id = ?", f.BatchID)
+	}
+	if !f.From.IsZero() {
+		and("run_at >= ?", f.From.UnixMicro())
+	}
+	if !f.To.IsZero() {
+		and("run_at < ?", f.To.UnixMicro())
+	}
+	if len(f.Labels) > 0 {
+		and(`NOT EXISTS (SELECT 1 FROM json_each(?) AS want WHERE NOT EXISTS (
+			SELECT 1 FROM json_each(coalesce(tasks.labels, '{}')) AS has WHERE has.key = want.key AND has.value = want.value))`, jsonOf(f.Labels))
+	}
+	return b.String(), args
+}
+
+const maxSeq = int64(1) << 53
+
+func parseCursor(c string) (int64, error) {
+	if c == "" {
+		return maxSeq, nil
+	}
+	n, err := strconv.ParseInt(c, 36, 64)
+	if err != nil || n < 0 || n > maxSeq {
+		return 0, dts.Invalid("cursor", "is not one that a page gave as next_cursor")
+	}
+	return n, nil
+}
+
+func formatCursor(seq int64) string { return strconv.FormatInt(seq, 36) }
+
+// Counts counts a tenant's unfinished and failed tasks, each up to 10,000.
+func (s *Store) Counts(ctx context.Context, tenant string) (dts.Counts, error) {
+	const limit = 10_000
+	var c dts.Counts
+	_, err := s.one(ctx, "count tasks", Stmt{`SELECT
+		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'PENDING' AND unresolved_dependencies_count = 0 AND tenant_id = ?1 LIMIT ?2)),
+		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'RUNNING' AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND tenant_id = ?1 LIMIT ?2)),
+		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'FAILED' AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND tenant_id = ?1 LIMIT ?2))`,
+		[]any{tenant, limit}}, &c.Pending, &c.Running, &c.Failed)
+	c.Capped = max(c.Pending, c.Running, c.Failed) == limit
+	return c, err
+}
+
+// Attempts returns a task's attempts, the first one first.
+func (s *Store) Attempts(ctx context.Context, tenant, taskID string) (list []*dts.Attempt, err error) {
+	err = s.query(ctx, "read attempts", OwnWrites, Stmt{selectAttempt + `WHERE task_id = ? AND tenant_id = ? ORDER BY number`, []any{taskID, tenant}},
+		func(r scanner) error {
+			a, err := scanAttempt(r)
+			list = append(list, a)
+			return err
+		})
+	return list, err
+}
+
+// Output returns what an attempt printed; ErrNotFound when nothing was kept.
+func (s *Store) Output(ctx context.Context, tenant, taskID string, number int) (*dts.Output, error) {
+	var o dts.Output
+	found, err := s.one(ctx, "read output", Stmt{
+		`SELECT head, tail, total FROM outputs WHERE task_id = ? AND number = ? AND tenant_id = ?`, []any{taskID, number, tenant}},
+		&o.Head, &o.Tail, &o.Total)
+	if err == nil && !found {
+		err = dts.Errorf(dts.ErrNotFound, "attempt %d of task %s has no output", number, taskID)
+	}
+	return &o, err
+}
