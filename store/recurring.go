@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dts"
+)
+
+// InsertRecurring inserts a recurring task with its first occurrences. Under an idempotency key that the
+// same request took before, it returns what that request made.
+func (s *Store) InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) (dts.Created[*dts.RecurringTask], error) {
+	r := p.New
+	var none dts.Created[*dts.RecurringTask]
+	var batch []Stmt
+	if r.IdempotencyKey == "" {
+		batch = append(batch, Stmt{insertRecurring, recurringArgs(r)})
+		for _, t := range p.Insert {
+			batch = append(batch, Stmt{insertTask, taskArgs(t)})
+		}
+	} else {
+		batch = claimKey(r.TenantID, r.IdempotencyKey, r.RequestHash, r.ID, r.CreatedAt.UnixMicro())
+		batch = append(batch, Stmt{insertKeyedRecurring, append(recurringArgs(r), r.TenantID, r.IdempotencyKey, r.ID)})
+		for _, t := range p.Insert {
+			batch = append(batch, Stmt{insertKeyedTask, append(taskArgs(t), r.TenantID, r.IdempotencyKey, r.ID)})
+		}
+	}
+	if _, err := s.apply(ctx, "insert recurring task", batch...); err != nil {
+		if errors.Is(err, ErrRefused) && r.IdempotencyKey != "" {
+			return none, keyConflict(err, []string{r.IdempotencyKey})
+		}
+		return none, err
+	}
+	if r.IdempotencyKey != "" {
+		owner, err := s.keyOwner(ctx, r.TenantID, r.IdempotencyKey)
+		if err != nil {
+			return none, err
+		}
+		if owner != r.ID {
+			first, err := s.RecurringTask(ctx, r.TenantID, owner)
+			if err != nil {
+				return none, keyOutlived(err, r.IdempotencyKey)
+			}
+			return dts.Created[*dts.RecurringTask]{Item: first, Existed: true}, nil
+		}
+	}
+	return dts.Created[*dts.RecurringTask]{Item: r}, nil
+}
+
+// RecurringTask returns one recurring task, or ErrNotFound.
+func (s *Store) RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error) {
+	list, err := s.recurring(ctx, "read recurring task", `WHERE recurring_task_id = ? AND tenant_id = ?`, id, tenant)
+	if err == nil && len(list) == 0 {
+		err = dts.Errorf(dts.ErrNotFound, "there is no recurring task %s", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+func (s *Store) recurring(ctx context.Context, op, where string, args ...any) (list []*dts.RecurringTask, err error) {
+	args = append([]any{int64(0)}, args...) // the instant after which the next occurrence is looked for
+	err = s.query(ctx, op, OwnWrites, Stmt{selectRecurring + where, args}, func(row scanner) error {
+		r, err := scanRecurring(row)
+		list = append(list, r)
+		return err
+	})
+	return list, err
+}
+
+// RecurringTasks lists recurring tasks, newest first.
+func (s *Store) RecurringTasks(ctx context.Context, f dts.RecurringFilter) (dts.Page[*dts.RecurringTask], error) {
+	var page dts.Page[*dts.RecurringTask]
+	before, err := parseCursor(f.Cursor)
+	if err != nil {
+		return page, err
+	}
+	where, args := `WHERE tenant_id = ? AND seq < ?`, []any{f.TenantID, before}
+	if len(f.Statuses) > 0 {
+		where += ` AND status IN (SELECT value FROM json_each(?))`
+		args = append(args, jsonOf(f.Statuses))
+	}
+	if f.Name != "" {
+		where += ` AND name = ?`
+		args = append(args, f.Name)
+	}
+	page.Items, err = s.recurring(ctx, "list recurring tasks", where+` ORDER BY seq DESC LIMIT ?`, append(args, f.Limit+1)...)
+	if err != nil || len(page.Items) <= f.Limit {
+		return page, err
+	}
+	page.Items = page.Items[:f.Limit]
+	var seq int64
+	_, err = s.one(ctx, "list recurring tasks", Stmt{
+		`SELECT seq FROM recurring_tasks WHERE recurring_task_id = ?`, []any{page.Items[f.Limit-1].ID}}, &seq)
+	page.Next = formatCursor(seq)
+	return page, err
+}
+
+// PlanDue returns recurring tasks whose plan_at has come, the earliest first, and when the next one's comes
+// after those; zero when there is none.
+func (s *Store) PlanDue(ctx context.Context, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error) {
+	due, err = s.recurring(ctx, "read due plans", `WHERE plan_at IS NOT NULL AND plan_at <= ? ORDER BY plan_at, seq LIMIT ?`, now.UnixMicro(), limit)
+	if err != nil {
+		return nil, next, err
+	}
+	if len(due) == limit {
+		return due, now, nil
+	}
+	var at nullTime
+	_, err = s.one(ctx, "read next plan", Stmt{
+		`SELECT min(plan_at) FROM recurring_tasks WHERE plan_at IS NOT NULL AND plan_at > ?`, []any{now.UnixMicro()}}, &at)
+	return due, at.time(), err
+}
+
+// PausedRecurring returns the ids of the recurring tasks that are paused.
+func (s *Store) PausedRecurring(ctx context.Context) (ids []string, err error) {
+	err = s.query(ctx, "read paused recurring tasks", OwnWrites, Stmt{`SELECT recurring_task_id FROM recurring_tasks WHERE status = 'PAUSED'`, nil},
+		func(r scanner) error {
+			var id string
+			err := r.Scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+	return ids, err
+}
+
+// BootRecurring returns the active recurring tasks that run at every boot.
+func (s *Store) BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error) {
+	return s.recurring(ctx, "read boot tasks", `WHERE status = 'ACTIVE' AND json_extract(spec, '$.cron') = '@reboot' ORDER BY seq`)
+}
+
+// SavePlans applies planning steps, each atomic by itself. The errors are in the order of the plans:
+// ErrRefused where a recurring task is no longer what Old says, or an occurrence no longer what its change
+// says.
+func (s *Store) SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error {
+	errs := make([]error, len(plans))
+	type answer struct {
+		i   int
+		err error
+	}
+	answers := make(chan answer, len(plans))
+	for i := range plans {
+		s.g.ApplyAsync(planBatch(f, &plans[i], now), func(_ []Result, err error) { answers <- answer{i, domainError("plan", err)} })
+	}
+	for range plans {
+		select {
+		case a := <-answers:
+			errs[a.i] = a.err
+		case <-ctx.Done():
+			for i := range errs {
+				if errs[i] == nil {
+					errs[i] = readError("plan", ctx.Err())
+				}
+			}
+			return errs
+		}
+	}
+	return errs
+}
+
+const (
+	assertRecurring = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
+		SELECT 1 FROM recurring_tasks WHERE recurring_task_id = ? AND tenant_id = ?
+		AND status = ? AND plan_version = ? AND planned_through = ?)`
+
+	// The counts are left alone: finishing runs moves them.
+	updateRecurring = `UPDATE recurring_tasks SET status = ?, name = ?, plan_version = ?, planned_through = ?, plan_at = ?,
+			paused_at = ?, paused_until = ?, pause_note = ?, updated_at = ?, spec = ?
+		WHERE recurring_task_id = ?`
+)
+
+func planBatch(f dts.Fence, p *dts.Plan, now time.Time) []Stmt {
+	o, n := p.Old, p.New
+	batch := []Stmt{
+		fence(f, o.Shard),
+		{assertRecurring, []any{o.ID, o.TenantID, string(o.Status), o.PlanVersion, o.PlannedThrough.UnixMicro()}},
+	}
+	for i := range p.Changes {
+		batch = appendChange(batch, &p.Changes[i], now)
+	}
+	for _, t := range p.Insert {
+		batch = append(batch, Stmt{insertTask, taskArgs(t)})
+	}
+	for i := range p.Skips {
+		batch = append(batch, skipStmt(&p.Skips[i], now))
+	}
+	return append(batch, Stmt{updateRecurring, []any{
+		string(n.Status), n.Name, n.PlanVersion, n.PlannedThrough.UnixMicro(), micros(n.PlanAt),
+		micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), encodeRecurring(n), n.ID}})
+}
+
+// Planned returns a recurring task's planned occurrences that have not started, soonest first.
+func (s *Store) Planned(ctx context.Context, id string) ([]*dts.Task, error) {
+	return s.tasks(ctx, "read planned occurrences", Stmt{selectTask + `WHERE recurring_task_id = ? AND status = 'PENDING'
+		AND origin = 'SCHEDULE' AND attempts = 0 ORDER BY scheduled_at LIMIT 2000`, []any{id}})
+}
+
+// ActiveRuns returns how many occurrences of a recurring task are active: started and not ended. skip is not counted.
+func (s *Store) ActiveRuns(ctx context.Context, id, skip string) (n int, err error) {
+	_, err = s.one(ctx, "count active runs", Stmt{`SELECT count(*) FROM tasks WHERE recurring_task_id = ? AND task_id <> ?
+		AND (status = 'RUNNING' OR status = 'PENDING' AND attempts > 0)`, []any{id, skip}}, &n)
+	return n, err
+}
+
+// LastSkip returns the newest skipped range of a recurring task; nil when there is none.
+func (s *Store) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error) {
+	err = s.query(ctx, "read last skip", OwnWrites, Stmt{selectSkip + `WHERE recurring_task_id = ? ORDER BY from_at DESC LIMIT 1`, []any{id}},
+		func(r scanner) (err error) { k, err = scanSkip(r); return err })
+	return k, err
+}
