@@ -1,0 +1,75 @@
+# Everything here works with Go and make alone, but for `race`, which needs a C compiler.
+
+# Where the commit is known, the binary says which one it is; `dts serve` also uses its date, to tell when the
+# machine's clock is wrong. Elsewhere the source's own values stand.
+VERSION := $(shell git describe --tags --match 'v*' 2>/dev/null)
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+DATE    := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
+STAMP   := $(if $(VERSION),-X main.version=$(VERSION)) $(if $(COMMIT),-X main.commit=$(COMMIT)) $(if $(DATE),-X main.date=$(DATE))
+BUILD   := go build -trimpath -buildvcs=false -ldflags "-s -w $(STAMP)"
+
+PLATFORMS := linux-amd64 linux-arm64 linux-arm darwin-arm64
+TESTFLAGS ?=
+RACE      ?= . ./exec/... ./sched/... ./store/... ./web/...
+ROUNDS    ?= 20
+FUZZTIME  ?= 10s
+PREFIX    ?= /usr/local
+UNITDIR   ?= /etc/systemd/system
+
+export CGO_ENABLED := 0
+ifeq ($(HOME),) # Go then has no place for its caches
+export GOPATH  := $(CURDIR)/.cache/go
+export GOCACHE := $(CURDIR)/.cache/go-build
+export GOFLAGS := -modcacherw
+endif
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build run test
+build: ## build bin/dts
+	$(BUILD) -o bin/dts ./cmd/dts
+
+run: build ## build, and start a server with its data in .data
+	bin/dts serve --data .data
+
+test: ## run the tests
+	go test -timeout 10m $(TESTFLAGS) ./...
+
+.PHONY: race vet staticcheck fmt-check cross
+race: ## run the tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race -short -timeout 15m $(RACE)
+
+vet: ## run go vet, for each operating system
+	go vet ./...
+	GOOS=darwin GOARCH=arm64 go vet ./...
+
+staticcheck: ## run staticcheck
+	go tool -modfile=tools.mod staticcheck ./...
+
+fmt-check: ## list files that gofmt would change, and fail if there are any
+	@files=$$(gofmt -l *.go .ci */) && test -z "$$files" || { echo "$$files"; exit 1; }
+
+cross: $(PLATFORMS:%=cross-%) ## build for every platform
+cross-%:
+	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o bin/dts-$* ./cmd/dts
+
+.PHONY: bench crash fuzz
+bench: ## measure lateness and throughput
+	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./cmd/dts
+
+crash: ## kill a real server with -9 at random moments, ROUNDS times, and look for what is lost
+	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^TestCrash' -count 1 -v -timeout 30m ./cmd/dts
+
+fuzz: ## fuzz each parser for FUZZTIME
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \
+	echo "$$pkg $$name" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null || exit 1; done
+
+.PHONY: install clean
+install: ## install bin/dts below PREFIX, and the systemd unit in UNITDIR
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(UNITDIR) && install -m 755 bin/dts $(DESTDIR)$(PREFIX)/bin/dts
+	sed 's,/usr/bin/dts,$(PREFIX)/bin/dts,' init/dts.service > $(DESTDIR)$(UNITDIR)/dts.service
+
+clean: ## remove what was built; the data in .data stays
+	rm -rf bin .cache
