@@ -70,7 +70,7 @@ type Job struct {
 
 // Outcome is what became of an attempt. Runners report; the scheduler decides about retries.
 type Outcome struct {
-	State       AttemptState // SUCCESS, FAILED, TIMED_OUT or CANCELLED
+	State       AttemptState // any but RUNNING
 	Retryable   bool         // whether another attempt could help
 	RetryAfter  time.Duration
 	Error       string
@@ -89,8 +89,8 @@ var (
 	ErrRunLost = Errorf(ErrUnavailable, "the server stopped before the run ended")
 )
 
-// Runner runs targets. Run blocks until the attempt has ended, its output is complete and every process
-// of it is gone. It honours the task's timeout itself; ctx is cancelled with one of the causes above.
+// Runner runs targets. Run blocks until the attempt has ended and its output is complete. After a timeout or
+// a cancel every process of it is gone; after a normal end, what it left in the background may live on. It honours the task's timeout itself; ctx is cancelled with one of the causes above.
 type Runner interface {
 	Run(ctx context.Context, job Job) Outcome
 }

@@ -88,7 +88,7 @@ func (r *RecurringTask) Occurrence(at time.Time, origin Origin, now time.Time) *
 		ID: NewID(now), TenantID: r.TenantID, Spec: r.Spec, Status: Pending,
 		CreatedAt: Micros(now), CreatedBy: r.CreatedBy,
 		ScheduledAt: at, DueAt: at, RunAt: at, MaxAttempts: r.Retry.MaxAttempts,
-		RecurringTaskID: r.ID, Origin: origin, PlanVersion: r.PlanVersion, Shard: r.Shard,
+		RecurringTaskID: r.ID, Origin: origin, PlanVersion: r.PlanVersion, Overlap: r.OverlapPolicy, Shard: r.Shard,
 	}
 	if origin == OriginSchedule {
 		t.MissAt = at.Add(r.MisfireAfter())

@@ -41,7 +41,7 @@ func appendChange(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
 		return append(batch, Stmt{updateTask, []any{
 			string(n.Status), n.Priority.Rank(), n.Queue, n.Name, n.DueAt.UnixMicro(), n.RunAt.UnixMicro(), micros(n.MissAt), micros(n.ExpiresAt),
 			micros(n.CompletedAt), micros(n.NextAttemptAt), n.MaxAttempts, orNull(n.LastError), orNull(string(n.SkipReason)), n.PlanVersion, flag(n.Moved),
-			encodeLabels(n.Labels), string(n.TargetType), encodeSpec(&n.Spec), n.ClaimToken, n.ClaimTerm, orNull(n.Node), micros(n.PickedAt), n.ID}})
+			encodeLabels(n.Labels), string(n.TargetType), encodeSpec(n), n.ClaimToken, n.ClaimTerm, orNull(n.Node), micros(n.PickedAt), n.ID}})
 	}
 	return append(batch, deleteTask(o.ID)...)
 }

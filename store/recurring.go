@@ -60,6 +60,11 @@ func (s *Store) RecurringTask(ctx context.Context, tenant, id string) (*dts.Recu
 	return list[0], nil
 }
 
+// RecurringByID returns those of the recurring tasks that exist.
+func (s *Store) RecurringByID(ctx context.Context, ids []string) ([]*dts.RecurringTask, error) {
+	return s.recurring(ctx, "read recurring tasks", `WHERE recurring_task_id IN (SELECT value FROM json_each(?)) ORDER BY seq`, jsonOf(ids))
+}
+
 func (s *Store) recurring(ctx context.Context, op, where string, args ...any) (list []*dts.RecurringTask, err error) {
 	args = append([]any{int64(0)}, args...) // the instant after which the next occurrence is looked for
 	err = s.query(ctx, op, OwnWrites, Stmt{selectRecurring + where, args}, func(row scanner) error {

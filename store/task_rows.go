@@ -17,19 +17,25 @@ type storedSpec struct {
 	Delivery       dts.Delivery    `json:"delivery"`
 	TimeoutSeconds float64         `json:"timeout_seconds"`
 	SLASeconds     float64         `json:"sla_seconds"`
+	// Overlap is the recurring task's policy, kept with the occurrence because it is decided at its instant.
+	Overlap dts.OverlapPolicy `json:"overlap,omitempty"`
 }
 
-func encodeSpec(s *dts.Spec) string {
-	return jsonOf(storedSpec{s.Description, s.TargetConfig, s.Retry, s.Delivery, s.TimeoutSeconds, s.SLASeconds})
+func encodeSpec(t *dts.Task) string {
+	s := storedSpec{t.Description, t.TargetConfig, t.Retry, t.Delivery, t.TimeoutSeconds, t.SLASeconds, t.Overlap}
+	if s.Overlap == dts.OverlapAllow {
+		s.Overlap = ""
+	}
+	return jsonOf(s)
 }
 
-func decodeSpec(text string, s *dts.Spec) error {
+func decodeSpec(text string, s *dts.Task) error {
 	var d storedSpec
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return fmt.Errorf("decode spec: %w", err)
 	}
 	s.Description, s.TargetConfig, s.Retry, s.Delivery = d.Description, d.TargetConfig, d.Retry, d.Delivery
-	s.TimeoutSeconds, s.SLASeconds = d.TimeoutSeconds, d.SLASeconds
+	s.TimeoutSeconds, s.SLASeconds, s.Overlap = d.TimeoutSeconds, d.SLASeconds, d.Overlap
 	return nil
 }
 
@@ -71,7 +77,7 @@ func taskArgs(t *dts.Task) []any {
 		ptr(t.LatenessUS), flagPtr(t.SLAMet), orNull(t.ResponseStatus), ptr(t.ExitCode), orNull(t.LastError), orNull(string(t.SkipReason)),
 		orNull(t.RecurringTaskID), orNull(string(t.Origin)), "", t.PlanVersion, flag(t.Moved),
 		t.CreatedAt.UnixMicro(), t.CreatedBy, orNull(t.BatchID), orNull(t.IdempotencyKey), orNull(t.TracingID),
-		encodeLabels(t.Labels), string(t.TargetType), encodeSpec(&t.Spec),
+		encodeLabels(t.Labels), string(t.TargetType), encodeSpec(t),
 	}
 }
 
@@ -126,7 +132,7 @@ func scanTask(r scanner) (*dts.Task, error) {
 			return nil, fmt.Errorf("read labels of task %s: %w", t.ID, err)
 		}
 	}
-	if err := decodeSpec(spec, &t.Spec); err != nil {
+	if err := decodeSpec(spec, &t); err != nil {
 		return nil, fmt.Errorf("read task %s: %w", t.ID, err)
 	}
 	return &t, nil

@@ -1,0 +1,197 @@
+package sched
+
+import (
+	"time"
+
+	"dts"
+	"dts/sched/lanes"
+)
+
+// due takes a claimed task whose instant has come, and decides the policies of its recurring task.
+func (l *loop) due(it *item, now time.Time) {
+	t := it.task
+	planned := t.Origin == dts.OriginSchedule && t.Attempts == 0
+	switch {
+	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
+		l.s.unstarted[poolOf(it.TargetType)].Add(-1)
+		l.miss(it)
+	case planned && l.paused[t.RecurringTaskID] && !t.Moved:
+		l.skip(it, dts.ReasonPaused, "")
+	case planned && t.Overlap == dts.OverlapSkip && l.byRec[t.RecurringTaskID] == 0:
+		// An earlier occurrence may be between two attempts: only the store knows.
+		it.state = deciding
+		l.s.wg.Go(func() {
+			n, err := l.s.o.Store.ActiveRuns(l.s.ctx, t.RecurringTaskID, t.ID)
+			if err != nil {
+				l.s.logStore("count active runs", err)
+			}
+			l.s.in.post(func(l *loop) {
+				if n > 0 {
+					l.skip(it, dts.ReasonOverlap, "")
+					return
+				}
+				l.toReady(it, l.s.clock.now())
+				l.release(it)
+			})
+		})
+	default:
+		l.toReady(it, now)
+	}
+}
+
+func (l *loop) toReady(it *item, now time.Time) {
+	lane := [...]lanes.Lane{lanes.High, lanes.Medium, lanes.Low}[it.Rank]
+	if it.task.Attempts > 0 {
+		lane = lanes.Retry
+	}
+	it.state = ready
+	it.spot = l.pools[poolOf(it.TargetType)].ready.Push(lane, now, it)
+}
+
+// dispatch gives free slots to ready tasks.
+func (l *loop) dispatch(p *pool, now time.Time) {
+	for p.running < p.slots && l.unwritten < maxUnwritten && !l.s.draining.Load() {
+		it, ok := p.ready.Pop(now)
+		if !ok {
+			return
+		}
+		it.spot = nil
+		switch t := it.task; {
+		case !t.ExpiresAt.IsZero() && now.After(t.ExpiresAt):
+			l.skip(it, dts.ReasonExpired, "expires_at was "+t.ExpiresAt.Format(time.RFC3339))
+		case t.Overlap == dts.OverlapSkip && t.Origin == dts.OriginSchedule && t.Attempts == 0 && l.byRec[t.RecurringTaskID] > 0:
+			l.skip(it, dts.ReasonOverlap, "")
+		default:
+			l.start(p, it)
+		}
+	}
+}
+
+// skip makes a task SKIPPED and records its instant as such, however long the store needs.
+func (l *loop) skip(it *item, reason dts.Reason, note string) {
+	s := l.s
+	it.state = deciding
+	s.unstarted[poolOf(it.TargetType)].Add(-1)
+	now := s.clock.now()
+	old := it.task
+	n := *old
+	n.Status, n.SkipReason, n.CompletedAt = dts.Skipped, reason, dts.Micros(now)
+	n.ClaimToken, n.ClaimTerm = 0, 0
+	c := dts.Change{Old: old, New: &n}
+	if old.Origin == dts.OriginSchedule {
+		c.Skip = skipOf(old, reason, note)
+	}
+	s.wg.Go(func() {
+		err := s.persist("skip task", func() error { return s.o.Store.Change(s.ctx, s.fence, []dts.Change{c}, now) })
+		switch {
+		case err == nil:
+			s.m.skipped.Inc()
+			s.bus.publish(taskEvent(dts.EventSkipped, &n, now))
+		case s.o.Refused(err):
+			s.log.Error("a skip was refused", "task", n.ID, "err", err)
+		}
+		s.in.post(func(l *loop) { l.drop(it) })
+	})
+}
+
+func skipOf(t *dts.Task, reason dts.Reason, note string) *dts.Skip {
+	return &dts.Skip{TenantID: t.TenantID, RecurringTaskID: t.RecurringTaskID,
+		From: t.ScheduledAt, To: t.ScheduledAt, Count: 1, Reason: reason, Note: note}
+}
+
+// persist repeats a write until it succeeds, is refused, or the scheduler ends. Its error says that it was
+// not done.
+func (s *Scheduler) persist(op string, write func() error) error {
+	for {
+		err := write()
+		if err == nil || s.o.Refused(err) || s.ctx.Err() != nil {
+			return err
+		}
+		s.logStore(op, err)
+		select {
+		case <-s.ctx.Done():
+			return err
+		case <-time.After(retryStore):
+		}
+	}
+}
+
+// start hands a task to its runner.
+func (l *loop) start(p *pool, it *item) {
+	t := it.task
+	it.state = running
+	p.running++
+	l.s.unstarted[poolOf(it.TargetType)].Add(-1)
+	if t.Overlap == dts.OverlapSkip {
+		l.byRec[t.RecurringTaskID]++
+	}
+	it.run = newRun(l.s, t)
+	l.s.wg.Go(func() { l.s.execute(it, it.run) })
+}
+
+// ended frees the slot of a run. Its result is on its way to the disk.
+func (l *loop) ended(it *item) {
+	l.pools[poolOf(it.TargetType)].running--
+	it.state = recording
+	l.unwritten++
+	l.checkIdle()
+}
+
+// unstart takes back a task whose start could not be written: it has not run, its claim still holds.
+func (l *loop) unstart(it *item) {
+	l.pools[poolOf(it.TargetType)].running--
+	l.endActive(it.task)
+	it.run = nil
+	now := l.s.clock.now()
+	it.task.RunAt = now.Add(retryStore)
+	l.s.unstarted[poolOf(it.TargetType)].Add(1)
+	l.toClaimed(it, now)
+	l.release(it)
+	l.checkIdle()
+}
+
+// written is called when the result of a run is on the disk: the task is over, or waits for its next attempt.
+func (l *loop) written(it *item, after *dts.Task) {
+	l.unwritten--
+	l.endActive(it.task)
+	l.drop(it)
+	if after.Status == dts.Pending {
+		n := *after
+		n.ClaimToken, n.ClaimTerm = 0, 0
+		l.add(n.Entry(), nil)
+	}
+	l.checkIdle()
+}
+
+// endActive ends a run's part in the overlap check. Between two attempts the store tells.
+func (l *loop) endActive(t *dts.Task) {
+	if t.Overlap != dts.OverlapSkip {
+		return
+	}
+	if l.byRec[t.RecurringTaskID]--; l.byRec[t.RecurringTaskID] <= 0 {
+		delete(l.byRec, t.RecurringTaskID)
+	}
+}
+
+// drain closes idle when nothing runs and nothing waits to be written.
+func (l *loop) drain(idle chan struct{}) {
+	l.idle = idle
+	l.checkIdle()
+}
+
+func (l *loop) checkIdle() {
+	if l.idle == nil || l.unwritten > 0 || l.pools[0].running > 0 || l.pools[1].running > 0 {
+		return
+	}
+	close(l.idle)
+	l.idle = nil
+}
+
+// cancelAll stops every run because the server stops.
+func (l *loop) cancelAll() {
+	for _, it := range l.items {
+		if it.state == running {
+			it.run.cancel(dts.ErrRunLost)
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package sched
+
+import (
+	"slices"
+	"time"
+
+	"dts"
+	"dts/sched/lanes"
+	"dts/sched/timer"
+)
+
+// state is where the loop keeps an item.
+type state uint8
+
+const (
+	waiting   state = iota // in its pool's waiting heap: stored, not claimed
+	claiming               // a claim is under way
+	claimed                // in its pool's claimed heap, until it is due
+	ready                  // due, in its pool's lanes, until a slot is free
+	deciding               // due, while a policy is looked up or a skip is written
+	running                // a runner has it
+	recording              // the attempt has ended, its result is on its way to the disk
+	held                   // a verb is changing it
+)
+
+// item is what the loop knows of one task in memory.
+type item struct {
+	dts.Entry
+	state   state
+	index   int                // in a heap
+	task    *dts.Task          // from the claim on
+	spot    *lanes.Item[*item] // in the lanes
+	run     *run               // while running
+	waiters []func()           // called when it leaves claiming, deciding, running, recording or held
+}
+
+// pool is one kind of slot.
+type pool struct {
+	kind    dts.TargetType
+	slots   int
+	running int
+
+	waiting dueHeap
+	claimed dueHeap
+	ready   *lanes.Queue[*item]
+	claims  int       // claim batches under way
+	retryAt time.Time // no claim before this, after one failed
+}
+
+const pools = 2
+
+func poolOf(t dts.TargetType) int {
+	if t == dts.Command {
+		return 1
+	}
+	return 0
+}
+
+// loop owns every task in memory. One goroutine runs it; others post to its inbox.
+type loop struct {
+	s     *Scheduler
+	timer timer.Timer
+	items map[string]*item
+	pools [pools]*pool
+
+	mark     dts.Mark // tasks due up to here are in memory
+	all      bool     // mark is complete up to its RunAt: the last scan was not cut short
+	scanning bool
+	scanAt   time.Time // no scan before this, after one failed
+	lastScan time.Time
+
+	paused    map[string]bool // recurring tasks
+	byRec     map[string]int  // active runs in memory of each recurring task that may not overlap
+	unwritten int
+	idle      chan struct{} // closed when nothing runs any more, while draining
+	nextWake  time.Time
+}
+
+func newLoop(s *Scheduler, paused []string) *loop {
+	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]bool{}, byRec: map[string]int{}}
+	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
+		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
+	}
+	for _, id := range paused {
+		l.paused[id] = true
+	}
+	return l
+}
+
+func (l *loop) run() {
+	defer close(l.s.loopDone)
+	defer l.timer.Close()
+	var buf []func(*loop)
+	for {
+		now := l.s.clock.now()
+		l.step(now)
+		l.arm(now)
+		select {
+		case <-l.s.ctx.Done():
+			return
+		case w := <-l.timer.C():
+			if w.Stepped {
+				l.s.clock.stepped()
+				l.s.log.Warn("the clock was stepped", "now", l.s.clock.now())
+				l.s.wakePlanner()
+			}
+		case <-l.s.in.wake:
+		}
+		buf = l.s.in.take(buf)
+		for i, f := range buf {
+			f(l)
+			buf[i] = nil
+		}
+	}
+}
+
+// step does everything that is possible now.
+func (l *loop) step(now time.Time) {
+	if l.s.clock.held() != "" {
+		return
+	}
+	l.scan(now)
+	for _, p := range l.pools {
+		for it := p.claimed.top(); it != nil && !it.RunAt.After(now); it = p.claimed.top() {
+			p.claimed.pop()
+			l.due(it, now)
+		}
+		l.claim(p, now)
+		l.dispatch(p, now)
+	}
+}
+
+// arm sets the timer to the next instant at which there is something to do.
+func (l *loop) arm(now time.Time) {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	if !l.scanning {
+		sooner(l.nextScan(now))
+	}
+	for i, p := range l.pools {
+		if it := p.claimed.top(); it != nil {
+			sooner(it.RunAt)
+		}
+		if it := p.waiting.top(); it != nil && p.claims < claimsInFlight && l.s.unstarted[i].Load() < int64(l.s.o.ClaimLimit) {
+			t := it.RunAt.Add(-claimAhead)
+			if t.Before(p.retryAt) {
+				t = p.retryAt
+			}
+			sooner(t)
+		}
+	}
+	if l.s.clock.held() != "" {
+		at = now.Add(time.Second)
+	}
+	l.nextWake = at
+	l.timer.Arm(at)
+}
+
+// Scans: the heap holds what is due up to mark.
+
+func (l *loop) heapSize() int { return l.pools[0].waiting.len() + l.pools[1].waiting.len() }
+
+// nextScan is when more must be loaded.
+func (l *loop) nextScan(now time.Time) time.Time {
+	at := l.mark.RunAt.Add(-loadAhead / 2)
+	if !l.all {
+		if l.heapSize() > l.s.o.HeapLimit/4 {
+			return now.Add(time.Minute) // not before some have gone; their going wakes the loop
+		}
+		at = now
+	}
+	if at.Before(l.scanAt) {
+		at = l.scanAt
+	}
+	return at
+}
+
+func (l *loop) scan(now time.Time) {
+	if l.scanning || l.nextScan(now).After(now) {
+		return
+	}
+	after, through := l.mark, now.Add(loadAhead)
+	if through.Before(after.RunAt) { // the clock was set back
+		return
+	}
+	// Raised before the scan, so that a task inserted meanwhile is pushed by whoever inserted it.
+	l.mark = dts.Mark{RunAt: through, Rank: 1 << 30}
+	l.scanning, l.lastScan = true, now
+	limit := min(loadChunk, l.s.o.HeapLimit)
+	l.s.wg.Go(func() {
+		list, err := l.s.o.Store.LoadDue(l.s.ctx, after, through, limit)
+		l.s.in.post(func(l *loop) {
+			l.scanning = false
+			if err != nil {
+				l.s.logStore("load due tasks", err)
+				l.mark, l.scanAt = after, l.s.clock.now().Add(retryStore)
+				return
+			}
+			l.all = len(list) < limit
+			if !l.all {
+				l.mark = list[len(list)-1].Mark()
+			}
+			for i := range list {
+				l.add(list[i], nil)
+			}
+		})
+	})
+}
+
+// add takes a task into memory if it is due before the mark and not there yet. With a task it is claimed.
+func (l *loop) add(e dts.Entry, t *dts.Task) {
+	if it := l.items[e.TaskID]; it != nil {
+		if it.state == held && it.RunAt.IsZero() {
+			it.Entry = e // it came into the heap's range while a verb had it; release takes it
+		}
+		return
+	}
+	if t == nil && !e.Before(l.mark) && e.Mark() != l.mark {
+		return
+	}
+	it := &item{Entry: e, task: t}
+	l.items[e.TaskID] = it
+	if t != nil {
+		l.s.unstarted[poolOf(e.TargetType)].Add(1)
+		l.toClaimed(it, l.s.clock.now())
+		return
+	}
+	l.toWaiting(it)
+	if l.heapSize() > 2*l.s.o.HeapLimit {
+		l.trim()
+	}
+}
+
+// trim lets go of the later half of what waits, after many were inserted at once.
+func (l *loop) trim() {
+	var list []*item
+	for _, p := range l.pools {
+		list = append(list, p.waiting.list...)
+	}
+	slices.SortFunc(list, func(a, b *item) int {
+		if a.Before(b.Mark()) {
+			return -1
+		}
+		return 1
+	})
+	keep := l.s.o.HeapLimit / 2
+	for _, it := range list[keep:] {
+		l.pools[poolOf(it.TargetType)].waiting.remove(it)
+		delete(l.items, it.TaskID)
+	}
+	l.mark, l.all = list[keep-1].Mark(), false
+}
+
+func (l *loop) toWaiting(it *item) {
+	it.state, it.task, it.run = waiting, nil, nil
+	l.pools[poolOf(it.TargetType)].waiting.push(it)
+}
+
+func (l *loop) toClaimed(it *item, now time.Time) {
+	it.RunAt = it.task.RunAt
+	if !it.RunAt.After(now) && l.s.clock.held() == "" {
+		l.due(it, now)
+		return
+	}
+	it.state = claimed
+	l.pools[poolOf(it.TargetType)].claimed.push(it)
+}
+
+// drop forgets an item: it is finished, deleted or no longer ours.
+func (l *loop) drop(it *item) {
+	delete(l.items, it.TaskID)
+	l.release(it)
+}
+
+// release calls those who wait for the item to come to rest.
+func (l *loop) release(it *item) {
+	list := it.waiters
+	it.waiters = nil
+	for _, f := range list {
+		f()
+	}
+}
+
+// Claims.
+
+func (l *loop) claim(p *pool, now time.Time) {
+	s := l.s
+	n := poolOf(p.kind)
+	for p.claims < claimsInFlight && !s.draining.Load() && !now.Before(p.retryAt) {
+		room := min(claimChunk, s.o.ClaimLimit-int(s.unstarted[n].Load()))
+		var batch []*item
+		for len(batch) < room {
+			it := p.waiting.top()
+			if it == nil || it.RunAt.Add(-claimAhead).After(now) {
+				break
+			}
+			p.waiting.pop()
+			if !it.MissAt.IsZero() && it.MissAt.Before(now) {
+				l.miss(it)
+				continue
+			}
+			it.state = claiming
+			batch = append(batch, it)
+		}
+		if len(batch) == 0 {
+			return
+		}
+		p.claims++
+		s.unstarted[n].Add(int64(len(batch)))
+		s.wg.Go(func() { s.claimBatch(p, batch) })
+	}
+}
+
+// claimBatch claims in the store and tells the loop.
+func (s *Scheduler) claimBatch(p *pool, batch []*item) {
+	ids, shards := make([]string, len(batch)), make([]int, len(batch))
+	for i, it := range batch {
+		ids[i], shards[i] = it.TaskID, it.Shard
+	}
+	tasks, err := s.o.Store.Claim(s.ctx, s.fence, shards, ids, token(), s.clock.now())
+	byID := make(map[string]*dts.Task, len(tasks))
+	for _, t := range tasks {
+		byID[t.ID] = t
+	}
+	s.in.post(func(l *loop) {
+		now := s.clock.now()
+		p.claims--
+		if err != nil {
+			s.logStore("claim tasks", err)
+			p.retryAt = now.Add(retryStore)
+		}
+		for _, it := range batch {
+			switch t := byID[it.TaskID]; {
+			case t != nil:
+				it.task = t
+				l.toClaimed(it, now)
+				l.release(it)
+			case err != nil:
+				s.unstarted[poolOf(p.kind)].Add(-1)
+				l.toWaiting(it)
+				l.release(it)
+			default: // changed or gone: whoever did it has told the loop, or will
+				s.unstarted[poolOf(p.kind)].Add(-1)
+				l.drop(it)
+			}
+		}
+	})
+}
+
+// miss hands a planned occurrence that is too late to the planner, which decides by the catch-up mode. The
+// planner holds the task while it does.
+func (l *loop) miss(it *item) {
+	l.drop(it)
+	l.s.noteMissed(it.RecurringTaskID)
+}

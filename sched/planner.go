@@ -1,0 +1,279 @@
+package sched
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"dts"
+	"dts/sched/timer"
+)
+
+// planBatch is how many recurring tasks are planned in one round.
+const planBatch = 256
+
+// planLoop plans recurring tasks when their plan_at comes, and those with missed occurrences. The index on
+// plan_at is its queue: nothing about recurring tasks is kept in memory.
+func (s *Scheduler) planLoop() {
+	t := timer.NewPortable()
+	defer t.Close()
+	for {
+		next := s.planRound()
+		t.Arm(next)
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-t.C():
+		case <-s.planWake:
+		}
+	}
+}
+
+func (s *Scheduler) wakePlanner() {
+	select {
+	case s.planWake <- struct{}{}:
+	default:
+	}
+}
+
+// noteMissed tells the planner of a recurring task with missed occurrences.
+func (s *Scheduler) noteMissed(id string) {
+	s.missMu.Lock()
+	s.missed[id] = true
+	s.missMu.Unlock()
+	s.wakePlanner()
+}
+
+// planRound plans what is due and returns when to come again; zero: only when woken.
+func (s *Scheduler) planRound() time.Time {
+	now := s.clock.now()
+	if s.draining.Load() {
+		return time.Time{}
+	}
+	if s.clock.held() != "" {
+		return now.Add(time.Second)
+	}
+	s.planMu.Lock()
+	defer s.planMu.Unlock()
+	due, next, err := s.o.Store.PlanDue(s.ctx, now, planBatch)
+	if err != nil {
+		s.logStore("read due plans", err)
+		return now.Add(retryStore)
+	}
+	s.missMu.Lock()
+	missed := s.missed
+	s.missed = map[string]bool{}
+	s.missMu.Unlock()
+	if len(missed) > 0 {
+		more, err := s.o.Store.RecurringByID(s.ctx, slices.Collect(maps.Keys(missed)))
+		if err != nil {
+			s.logStore("read missed plans", err)
+			for id := range missed {
+				s.noteMissed(id)
+			}
+			return now.Add(retryStore)
+		}
+		due = slices.DeleteFunc(due, func(r *dts.RecurringTask) bool { return missed[r.ID] })
+		due = append(due, more...)
+	}
+	if again := s.planAll(due, missed, now); len(again) > 0 {
+		for _, r := range again {
+			if missed[r.ID] {
+				s.noteMissed(r.ID)
+			}
+		}
+		return s.clock.now().Add(retryStore)
+	}
+	return next
+}
+
+// planAll plans recurring tasks and returns those that must be tried again. missed are those with
+// occurrences that the loop let go of because they were missed.
+func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, now time.Time) (again []*dts.RecurringTask) {
+	var plans []dts.Plan
+	var holds []*lateHold
+	for _, r := range due {
+		p, h, err := s.prepare(s.ctx, r, missed[r.ID], now)
+		if err != nil {
+			s.log.Error("a recurring task cannot be planned", "recurring_task", r.ID, "err", err)
+			if dts.CodeOf(err) == dts.ErrInvalid {
+				p = dts.Plan{Old: r, New: without(r)}
+			} else {
+				again = append(again, r)
+				continue
+			}
+		}
+		plans, holds = append(plans, p), append(holds, h)
+	}
+	if len(plans) == 0 {
+		return again
+	}
+	for i, err := range s.o.Store.SavePlans(s.ctx, s.fence, plans, now) {
+		p := &plans[i]
+		switch {
+		case err == nil:
+			holds[i].release(p)
+			s.planned(p)
+		default:
+			holds[i].release(nil)
+			if !s.o.Refused(err) { // a refusal: it changed meanwhile, the next round sees how
+				s.logStore("plan", err)
+			}
+			again = append(again, p.Old)
+		}
+	}
+	return again
+}
+
+// without is a recurring task that the planner leaves alone from now on, because its schedule, stored by
+// another version, is not understood. It can be changed by hand.
+func without(r *dts.RecurringTask) *dts.RecurringTask {
+	n := *r
+	n.PlanAt = time.Time{}
+	return &n
+}
+
+// lateHold is the missed occurrences that a plan decides about, held.
+type lateHold struct {
+	s   *Scheduler
+	ids []string
+}
+
+// release gives them back: as the plan changed them, or as they were.
+func (h *lateHold) release(p *dts.Plan) {
+	if h == nil || len(h.ids) == 0 {
+		return
+	}
+	changed := map[string]*dts.Task{}
+	if p != nil {
+		for _, c := range p.Changes {
+			changed[c.Old.ID] = nil
+			if c.New != nil {
+				mine := *c.New
+				changed[c.Old.ID] = &mine
+			}
+		}
+	}
+	h.s.release(h.ids, changed)
+}
+
+// prepare makes the plan of one recurring task. The missed occurrences that it decides about stay held until
+// the caller releases them.
+func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bool, now time.Time) (p dts.Plan, h *lateHold, err error) {
+	c, err := Compile(r)
+	if err != nil {
+		return p, nil, err
+	}
+	in := planInput{now: now}
+	h = &lateHold{s: s}
+	defer func() {
+		if err != nil {
+			h.release(nil)
+		}
+	}()
+	cutoff := now.Add(-r.MisfireAfter())
+	var tasks []*dts.Task
+	if missed || r.MaxRuns > 0 || r.PlannedThrough.Before(cutoff) {
+		if tasks, err = s.o.Store.Planned(ctx, r.ID); err != nil {
+			return p, h, err
+		}
+	}
+	if r.MaxRuns > 0 {
+		active, err := s.o.Store.ActiveRuns(ctx, r.ID, "")
+		if err != nil {
+			return p, h, err
+		}
+		in.open = int64(len(tasks) + active)
+	}
+	if in.late, err = s.holdLate(ctx, r.ID, tasks, cutoff, h); err != nil {
+		return p, h, err
+	}
+	if missed {
+		s.takeBack(tasks, h.ids)
+	}
+	if r.Status == dts.Paused {
+		if in.lastSkip, err = s.o.Store.LastSkip(ctx, r.ID); err != nil {
+			return p, h, err
+		}
+	}
+	return makePlan(r, c, in), h, nil
+}
+
+// holdLate takes those of the planned tasks that were due before cutoff out of memory, and returns them as they
+// are then: some may have run in the meantime.
+func (s *Scheduler) holdLate(ctx context.Context, id string, tasks []*dts.Task, cutoff time.Time, h *lateHold) ([]*dts.Task, error) {
+	var ids []string
+	for _, t := range tasks {
+		if !t.MissAt.IsZero() && t.DueAt.Before(cutoff) {
+			ids = append(ids, t.ID)
+		}
+	}
+	return s.holdPlanned(ctx, id, ids, h)
+}
+
+// holdPlanned holds planned occurrences of a recurring task and returns those that have not started.
+func (s *Scheduler) holdPlanned(ctx context.Context, id string, ids []string, h *lateHold) ([]*dts.Task, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	running, err := s.hold(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range ids {
+		if !slices.Contains(running, x) {
+			h.ids = append(h.ids, x)
+		}
+	}
+	tasks, err := s.o.Store.Planned(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(tasks, func(t *dts.Task) bool { return !slices.Contains(h.ids, t.ID) }), nil
+}
+
+// takeBack gives the loop the planned tasks that it let go of as missed and that, the clock having been set
+// since, are not.
+func (s *Scheduler) takeBack(tasks []*dts.Task, late []string) {
+	s.in.post(func(l *loop) {
+		for _, t := range tasks {
+			switch {
+			case slices.Contains(late, t.ID):
+			case t.ClaimTerm == s.fence.Term:
+				l.add(t.Entry(), t)
+			default:
+				l.add(t.Entry(), nil)
+			}
+		}
+	})
+}
+
+// planned tells the loop, and whoever listens, of a plan that was written.
+func (s *Scheduler) planned(p *dts.Plan) {
+	s.m.scheduled.Add(float64(len(p.Insert)))
+	skipped := len(p.Skips)
+	for i := range p.Changes {
+		if p.Changes[i].Skip != nil {
+			skipped++
+		}
+	}
+	s.m.skipped.Add(float64(skipped))
+	s.in.post(func(l *loop) {
+		l.setPaused(p.New)
+		for _, t := range p.Insert {
+			l.take(t)
+		}
+	})
+	if p.Old == nil || p.Old.Status != p.New.Status {
+		s.bus.publish(recurringEvent(dts.EventChanged, p.New, s.clock.now()))
+	}
+}
+
+func (l *loop) setPaused(r *dts.RecurringTask) {
+	if r.Status == dts.Paused {
+		l.paused[r.ID] = true
+	} else {
+		delete(l.paused, r.ID)
+	}
+}

@@ -1,0 +1,241 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dts"
+	"dts/sched/cron"
+)
+
+// CreateRecurring inserts a normalized recurring task with its first occurrences.
+func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error) {
+	p, err := FirstPlan(r, s.clock.now())
+	if err != nil {
+		return dts.Created[*dts.RecurringTask]{}, err
+	}
+	made, err := s.o.Store.InsertRecurring(ctx, p, s.clock.now())
+	if err != nil || made.Existed {
+		return made, err
+	}
+	s.planned(&p)
+	s.wakePlanner()
+	s.bus.publish(recurringEvent(dts.EventCreated, p.New, s.clock.now()))
+	return made, nil
+}
+
+// FirstPlan makes a new recurring task ready to be inserted, with its first occurrences.
+func FirstPlan(r *dts.RecurringTask, now time.Time) (dts.Plan, error) {
+	n := *r
+	now = dts.Micros(now)
+	if n.ID == "" {
+		n.ID = dts.NewID(now)
+	}
+	n.Shard, n.Status, n.CreatedAt, n.UpdatedAt = dts.ShardOf(n.ID), dts.Active, now, now
+	n.PlannedThrough, n.PlanVersion = now, 1 // instants before it was asked for are not due
+	if n.Interval() > 0 && n.StartTime.IsZero() {
+		n.StartTime = now.Add(n.Interval()).Truncate(time.Microsecond) // kept, so that the phase never moves
+	}
+	c, err := Compile(&n)
+	if errors.Is(err, cron.ErrReboot) {
+		return dts.Plan{Old: &n, New: &n}, nil
+	}
+	if err != nil {
+		return dts.Plan{}, err
+	}
+	first := c.Next(n.PlannedThrough)
+	if first.IsZero() {
+		return dts.Plan{}, dts.Invalid("cron", "never fires between start_time and end_time, as seen from now")
+	}
+	p := makePlan(&n, c, planInput{now: now})
+	p.New.NextRunAt = first
+	return p, nil
+}
+
+// changeRecurring runs a change of a recurring task: edit makes its new form, and says whether the upcoming
+// occurrences must go (replan).
+func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit func(r *dts.RecurringTask, now time.Time) (n *dts.RecurringTask, replan bool, err error)) (*dts.RecurringTask, error) {
+	s.planMu.Lock()
+	defer s.planMu.Unlock()
+	old, err := s.o.Store.RecurringTask(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	now := dts.Micros(s.clock.now())
+	n, replan, err := edit(old, now)
+	if err != nil || n == nil {
+		return old, err
+	}
+	n.UpdatedAt = now
+	c, err := Compile(n)
+	boot := errors.Is(err, cron.ErrReboot)
+	if err != nil && !boot {
+		return nil, err
+	}
+	p := dts.Plan{Old: old, New: n}
+	h := &lateHold{s: s}
+	if replan {
+		if h, err = s.unplan(ctx, &p, now); err != nil {
+			return nil, err
+		}
+	}
+	if !boot {
+		in := planInput{now: now}
+		if n.Status == dts.Active && n.MaxRuns > 0 {
+			list, err := s.o.Store.Planned(ctx, id)
+			if err != nil {
+				h.release(nil)
+				return nil, err
+			}
+			in.open = int64(len(list) - len(p.Changes))
+		}
+		if replan && n.Status == dts.Active && c.Next(n.PlannedThrough).IsZero() {
+			h.release(nil)
+			return nil, dts.Invalid("cron", "never fires again between start_time and end_time; cancel the recurring task instead")
+		}
+		more := makePlan(n, c, in)
+		p.New, p.Insert, p.Skips = more.New, more.Insert, append(p.Skips, more.Skips...)
+	} else {
+		p.New.PlanAt = time.Time{}
+	}
+	if err := s.o.Store.SavePlans(ctx, s.fence, []dts.Plan{p}, now)[0]; err != nil {
+		h.release(nil)
+		return nil, s.changedMeanwhile(err, "recurring task", id)
+	}
+	h.release(&p)
+	s.planned(&p)
+	s.wakePlanner()
+	if p.Old.Status == p.New.Status {
+		s.bus.publish(recurringEvent(dts.EventChanged, p.New, now))
+	}
+	return s.o.Store.RecurringTask(ctx, tenant, id)
+}
+
+// unplan adds to the plan the removal of the upcoming occurrences that were not moved by hand, and sets the
+// cursor back to now. One whose instant has come but that has not started is recorded as a skip.
+func (s *Scheduler) unplan(ctx context.Context, p *dts.Plan, now time.Time) (*lateHold, error) {
+	n := p.New
+	h := &lateHold{s: s}
+	tasks, err := s.o.Store.Planned(ctx, n.ID)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, t := range tasks {
+		if n.Status == dts.Ended || !t.Moved && t.ScheduledAt.After(now) {
+			ids = append(ids, t.ID)
+		}
+	}
+	if tasks, err = s.holdPlanned(ctx, n.ID, ids, h); err != nil {
+		h.release(nil)
+		return nil, err
+	}
+	for _, t := range tasks {
+		c := dts.Change{Old: t}
+		if !t.ScheduledAt.After(now) {
+			c.Skip = skipOf(t, dts.ReasonCancelled, "")
+		}
+		p.Changes = append(p.Changes, c)
+	}
+	n.PlanVersion = p.Old.PlanVersion + 1
+	if n.PlannedThrough.After(now) {
+		n.PlannedThrough = now
+	}
+	return h, nil
+}
+
+// ModifyRecurring changes a recurring task and replans its upcoming occurrences.
+func (s *Scheduler) ModifyRecurring(ctx context.Context, tenant, id string, patch dts.RecurringPatch) (*dts.RecurringTask, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+		if old.Status == dts.Ended || old.Status == dts.Completed {
+			return nil, false, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only an ACTIVE or PAUSED one can be modified", old.Status)
+		}
+		n, err := patch.Apply(old)
+		if err != nil {
+			return nil, false, err
+		}
+		if n.Interval() > 0 && n.StartTime.IsZero() {
+			n.StartTime = now.Add(n.Interval())
+		}
+		return n, true, nil
+	})
+}
+
+// PauseRecurring pauses a recurring task: its instants are recorded as skipped until it is resumed, or until
+// the given time. Pausing a paused one changes the time and the note.
+func (s *Scheduler) PauseRecurring(ctx context.Context, tenant, id string, until time.Time, note, actor string) (*dts.RecurringTask, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+		switch {
+		case old.Status != dts.Active && old.Status != dts.Paused:
+			return nil, false, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only an ACTIVE one can be paused", old.Status)
+		case !until.IsZero() && !until.After(now):
+			return nil, false, dts.Invalid("until", "%s is not in the future", until.Format(time.RFC3339))
+		}
+		n := *old
+		if old.Status == dts.Active {
+			n.PausedAt = now
+		}
+		n.Status, n.PausedUntil = dts.Paused, dts.Micros(until)
+		if n.PauseNote = note; note == "" {
+			n.PauseNote = "paused by " + actor
+		}
+		return &n, false, nil
+	})
+}
+
+// ResumeRecurring lets a paused recurring task run again. Resuming an active one changes nothing.
+func (s *Scheduler) ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+		switch old.Status {
+		case dts.Active:
+			return nil, false, nil
+		case dts.Paused:
+			n := *old
+			n.PausedUntil = now // the pause ends now; planning does the rest
+			return &n, false, nil
+		}
+		return nil, false, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only a PAUSED one can be resumed", old.Status)
+	})
+}
+
+// CancelRecurring ends a recurring task: its upcoming occurrences go, its history stays. What runs goes on.
+func (s *Scheduler) CancelRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+		if old.Status == dts.Ended {
+			return nil, false, nil
+		}
+		n := *old
+		n.Status, n.PlanAt = dts.Ended, time.Time{}
+		n.PausedUntil = time.Time{}
+		return &n, true, nil
+	})
+}
+
+// TriggerRecurring runs a recurring task once, now, whatever its schedule says.
+func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor string) (*dts.Task, error) {
+	r, err := s.o.Store.RecurringTask(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.Status == dts.Ended {
+		return nil, dts.Errorf(dts.ErrConflict, "the recurring task is CANCELLED: it cannot be triggered")
+	}
+	t := r.Occurrence(dts.Micros(s.clock.now()), dts.OriginTrigger, s.clock.now())
+	t.CreatedBy = actor
+	for range 10 {
+		s.claimNow(t)
+		if _, err := s.o.Store.InsertTasks(ctx, s.fence, []*dts.Task{t}); err != nil {
+			return nil, err
+		}
+		if _, err := s.o.Store.Task(ctx, tenant, t.ID); err == nil {
+			s.m.scheduled.Inc()
+			s.takeNew([]*dts.Task{t})
+			return t, nil
+		}
+		// Another trigger took the same microsecond.
+		at := t.ScheduledAt.Add(time.Microsecond)
+		t.ScheduledAt, t.DueAt, t.RunAt = at, at, at
+	}
+	return nil, dts.Errorf(dts.ErrUnavailable, "too many triggers at the same instant; try again")
+}

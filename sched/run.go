@@ -1,0 +1,160 @@
+package sched
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"dts"
+)
+
+// run is one attempt under way.
+type run struct {
+	s      *Scheduler
+	task   *dts.Task
+	number int
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	rec     dts.Record  // of the start
+	show    *time.Timer // writes the start, if the run takes that long
+	process *dts.Process
+	ended   bool
+}
+
+func newRun(s *Scheduler, t *dts.Task) *run {
+	r := &run{s: s, task: t, number: t.Attempts + 1}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	return r
+}
+
+// execute makes the attempt and sends what became of it to the writer.
+func (s *Scheduler) execute(it *item, r *run) {
+	defer r.cancel(nil)
+	if !r.begin() {
+		s.in.post(func(l *loop) { l.unstart(it) })
+		return
+	}
+	start := time.Now() // for the monotonic duration; the wall clock is begin's
+	out := s.o.Runner.Run(r.ctx, dts.Job{Task: r.task, Number: r.number, Started: r.started})
+	rec := r.end(out, time.Since(start))
+	s.in.post(func(l *loop) { l.ended(it) })
+	s.writer.add(pendingRecord{it: it, rec: rec})
+}
+
+// begin fills in the start. For AT_MOST_ONCE it is on the disk before begin returns true; false means that
+// it could not be written and nothing may run.
+func (r *run) begin() bool {
+	s, t := r.s, r.task
+	now := dts.Micros(s.clock.now())
+	late := max(now.Sub(t.EligibleAt()), 0).Microseconds()
+	r.rec = dts.Record{Task: t, Attempt: dts.Attempt{
+		TaskID: t.ID, TenantID: t.TenantID, Number: r.number, State: dts.AttemptRunning, Node: s.fence.Node,
+		PickedAt: t.PickedAt, StartedAt: now, LatenessUS: late,
+	}}
+	if t.StartedAt.IsZero() {
+		met := !now.After(t.DueAt.Add(t.SLA()))
+		t.StartedAt, t.LatenessUS, t.SLAMet = now, &late, &met
+	}
+	if t.Delivery == dts.AtMostOnce {
+		rec := r.rec
+		if err := s.o.Store.Write(s.ctx, s.fence, []*dts.Record{&rec}); err != nil {
+			s.logStore("write start", err)
+			return false
+		}
+	}
+	r.mu.Lock()
+	r.show = time.AfterFunc(startShown, r.writeStart)
+	r.mu.Unlock()
+	s.m.started.Inc()
+	s.m.lateness.Observe(float64(late) / 1e6)
+	if s.bus.listening() {
+		e := taskEvent(dts.EventStarted, t, now)
+		e.Status, e.Attempt, e.LatenessUS = string(dts.Running), r.number, late
+		s.bus.publish(e)
+	}
+	return true
+}
+
+// started is told of a command's process, so that an orphan can be found after a crash.
+func (r *run) started(p dts.Process) {
+	r.mu.Lock()
+	r.process = &p
+	r.mu.Unlock()
+}
+
+// writeStart shows the run as RUNNING, and records a command's process.
+func (r *run) writeStart() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	rec := r.rec
+	rec.Process = r.process
+	r.s.writer.add(pendingRecord{rec: &rec})
+}
+
+// end makes the record of the attempt's end.
+func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	r.show.Stop()
+	rec := r.rec
+	rec.Process, rec.Output = r.process, out.Output
+	a := &rec.Attempt
+	a.State, a.Error = out.State, clean(out.Error)
+	a.DurationUS = took.Microseconds()
+	a.CompletedAt = dts.Micros(a.StartedAt.Add(took))
+	a.HTTPStatus, a.ExitCode, a.CPUUS, a.MaxRSSBytes, a.OutputBytes = out.HTTPStatus, out.ExitCode, out.CPU.Microseconds(), out.MaxRSSBytes, out.Output.Total
+	rec.After = afterAttempt(r.task, a, out.Retryable, out.RetryAfter, rand.Float64())
+	r.s.m.observe(&rec)
+	return &rec
+}
+
+// lostAttempts is how often a task whose attempts are lost with their server may start, even where
+// max_attempts is smaller: at least once is promised, and a task that brings its server down must not do so
+// for ever.
+const lostAttempts = 3
+
+// afterAttempt is what becomes of a task when attempt a of it has ended. jitter is uniform in [0, 1).
+func afterAttempt(t *dts.Task, a *dts.Attempt, retryable bool, retryAfter time.Duration, jitter float64) *dts.Task {
+	n := *t
+	n.Attempts, n.ResponseStatus, n.ExitCode, n.LastError = a.Number, a.HTTPStatus, a.ExitCode, a.Error
+	n.NextAttemptAt = time.Time{}
+	again := func(delay time.Duration) {
+		n.Status = dts.Pending
+		n.NextAttemptAt = dts.Micros(a.CompletedAt.Add(delay))
+		n.RunAt = n.NextAttemptAt
+	}
+	finish := func(s dts.Status) {
+		n.Status, n.CompletedAt = s, a.CompletedAt
+	}
+	switch a.State {
+	case dts.AttemptSuccess:
+		n.LastError = ""
+		finish(dts.Success)
+	case dts.AttemptCancelled:
+		finish(dts.Cancelled)
+	case dts.AttemptLost:
+		switch {
+		case t.Delivery == dts.AtMostOnce:
+			n.LastError = "lost"
+			finish(dts.Failed)
+		case a.Number < max(t.MaxAttempts, lostAttempts):
+			again(0)
+		default:
+			finish(dts.Failed)
+		}
+	default:
+		if !retryable || a.Number >= t.MaxAttempts || t.Delivery == dts.AtMostOnce {
+			finish(dts.Failed)
+		} else {
+			again(t.Retry.Delay(a.Number, jitter, retryAfter))
+		}
+	}
+	return &n
+}

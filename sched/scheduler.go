@@ -1,0 +1,261 @@
+// Package sched owns the lives of tasks: it decides when each one starts, runs it, writes down what became of
+// it, and plans the occurrences of recurring tasks.
+//
+// It promises that what is stored fires at its time, or late, but never never; that at most one attempt of a
+// task runs at a time; that every due instant of a recurring task becomes a task or a skip; and that a change
+// made by a user never races a fire. DESIGN.md beside this file says how.
+package sched
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dts"
+	"dts/sched/timer"
+)
+
+// Store is what the scheduler needs of the store. Package store's Store has these methods and documents them.
+type Store interface {
+	Begin(ctx context.Context, n dts.Node) (dts.Fence, error)
+	Beat(ctx context.Context, f dts.Fence, beat int64, now time.Time) error
+	Node(ctx context.Context, id string) (n dts.Node, found bool, err error)
+	Running(ctx context.Context, f dts.Fence, limit int) ([]dts.Lost, error)
+	Fault() (error, time.Time)
+
+	InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
+	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
+	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
+	LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
+	Claim(ctx context.Context, f dts.Fence, shards []int, ids []string, token int64, now time.Time) ([]*dts.Task, error)
+	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
+	Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error
+
+	InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) (dts.Created[*dts.RecurringTask], error)
+	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
+	RecurringByID(ctx context.Context, ids []string) ([]*dts.RecurringTask, error)
+	PlanDue(ctx context.Context, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error)
+	PausedRecurring(ctx context.Context) ([]string, error)
+	BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error)
+	SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error
+	Planned(ctx context.Context, id string) ([]*dts.Task, error)
+	ActiveRuns(ctx context.Context, id, except string) (int, error)
+	LastSkip(ctx context.Context, id string) (*dts.Skip, error)
+
+	FinishedCount(ctx context.Context, limit int64) (int64, error)
+	DeleteFinished(ctx context.Context, before time.Time, excess int64, limit int) (int, error)
+	DeleteOld(ctx context.Context, before, now time.Time, limit int) (int64, error)
+	Maintain(ctx context.Context) error
+}
+
+// Options of a Scheduler. Store, Runner and Refused must be set; the zero value of the rest works.
+type Options struct {
+	Store  Store
+	Runner dts.Runner
+	// Refused reports whether a write was refused because the thing had changed in the meantime.
+	Refused func(error) bool
+	// KillOrphans kills what an earlier process left running, before anything runs again. inFlight reports
+	// whether an attempt had not ended.
+	KillOrphans func(ctx context.Context, known []dts.Process, inFlight func(taskID string, attempt int) bool) error
+	// OnFull is called, at most once a second, while the disk is full: it may free some room.
+	OnFull func()
+
+	Log      *slog.Logger
+	Registry prometheus.Registerer
+	NewTimer func() timer.Timer // default: timer.New
+	Now      func() time.Time   // default: time.Now
+
+	Node     dts.Node // ID, Address, Version and BootID
+	BootedAt time.Time
+	// ClockFloor is a time that is certainly past, such as that of the build: an earlier clock is wrong.
+	ClockFloor time.Time
+	// TrustClock believes a clock that is earlier than the newest time in the store.
+	TrustClock bool
+
+	HTTPSlots     int           // HTTP calls in flight; default 256
+	CommandSlots  int           // commands at once; default 64
+	HeapLimit     int           // tasks held in memory until they are due; default 100,000
+	ClaimLimit    int           // tasks of one kind claimed and not started; default 4,096
+	DrainTimeout  time.Duration // how long Stop lets runs go on; default 30 s
+	Retention     time.Duration // finished tasks are kept this long; default 30 days
+	RetentionRows int64         // at most this many finished tasks are kept; default 1,000,000
+}
+
+const (
+	claimAhead     = 2 * time.Second        // tasks due within this are claimed
+	claimChunk     = 512                    // tasks of one claim batch
+	claimsInFlight = 2                      // claim batches of one kind under way
+	loadAhead      = 10 * time.Minute       // tasks due within this are held in memory
+	loadChunk      = 10_000                 // tasks of one scan
+	startShown     = 50 * time.Millisecond  // a run that takes longer shows RUNNING
+	retryStore     = 500 * time.Millisecond // after a store error
+	maxUnwritten   = 10_000                 // results that may wait for the disk before starts stop
+	beatEvery      = time.Minute            // how often the newest time is written
+)
+
+// Scheduler is one node's scheduler. Start it once, stop it once.
+type Scheduler struct {
+	o     Options
+	log   *slog.Logger
+	m     *metrics
+	bus   *bus
+	fence dts.Fence
+
+	ctx    context.Context // of everything that runs; cancelled at the end of Stop
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	in       inbox
+	loopDone chan struct{}
+	writer   *writer
+
+	planMu   sync.Mutex // held while the plans of recurring tasks change
+	planWake chan struct{}
+	missMu   sync.Mutex
+	missed   map[string]bool // recurring tasks with occurrences that were missed
+
+	clock       *clock
+	draining    atomic.Bool
+	unstarted   [pools]atomic.Int64 // claimed or ready, by kind
+	startedAt   time.Time
+	faultLogged atomic.Int64 // since when the store fault that was logged lasts
+}
+
+// New makes a scheduler.
+func New(o Options) *Scheduler {
+	setDefault(&o.HTTPSlots, 256)
+	setDefault(&o.CommandSlots, 64)
+	setDefault(&o.HeapLimit, 100_000)
+	setDefault(&o.ClaimLimit, 4096)
+	setDefault(&o.DrainTimeout, 30*time.Second)
+	setDefault(&o.Retention, 30*24*time.Hour)
+	setDefault(&o.RetentionRows, 1_000_000)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.NewTimer == nil {
+		o.NewTimer = func() timer.Timer { return timer.New(o.Log) }
+	}
+	s := &Scheduler{
+		o: o, log: o.Log, bus: newBus(),
+		in: inbox{wake: make(chan struct{}, 1)}, loopDone: make(chan struct{}),
+		planWake: make(chan struct{}, 1), missed: map[string]bool{},
+	}
+	s.m = newMetrics(s)
+	if o.Registry != nil {
+		o.Registry.MustRegister(s.m.all()...)
+	}
+	return s
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Start recovers what an earlier process left and begins to fire. It returns when the scheduler takes
+// requests; ctx bounds only that.
+func (s *Scheduler) Start(ctx context.Context) error {
+	s.startedAt = s.o.Now()
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	before, known, err := s.o.Store.Node(ctx, s.o.Node.ID)
+	if err != nil {
+		return err
+	}
+	s.clock = newClock(s.o.Now, s.o.ClockFloor, before.SeenAt, s.o.TrustClock)
+	now := s.clock.now()
+	n := s.o.Node
+	n.Incarnation, n.StartedAt, n.SeenAt = dts.NewID(now), now, now
+	if s.clock.held() != "" {
+		n.SeenAt = before.SeenAt // a wrong clock must not become the newest time
+		s.log.Error("the clock is not believed, nothing fires", "reason", s.clock.held())
+	}
+	if s.fence, err = s.o.Store.Begin(ctx, n); err != nil {
+		return err
+	}
+	if err := s.recover(ctx); err != nil {
+		return err
+	}
+	sameBoot := known && before.BootID == n.BootID
+	if err := s.runAtBoot(ctx, sameBoot); err != nil {
+		return err
+	}
+	paused, err := s.o.Store.PausedRecurring(ctx)
+	if err != nil {
+		return err
+	}
+	l := newLoop(s, paused)
+	s.writer = newWriter(s)
+	s.wg.Go(l.run)
+	s.wg.Go(s.writer.run)
+	s.wg.Go(s.planLoop)
+	s.wg.Go(s.beatLoop)
+	s.wg.Go(s.retainLoop)
+	return nil
+}
+
+// Stop lets runs end, up to DrainTimeout, then stops them; it writes every result and returns when nothing
+// runs any more. ctx cuts the draining short.
+func (s *Scheduler) Stop(ctx context.Context) error {
+	if s.ctx == nil {
+		return nil
+	}
+	s.draining.Store(true)
+	drainCtx, cancel := context.WithTimeout(ctx, s.o.DrainTimeout)
+	defer cancel()
+	idle := make(chan struct{})
+	s.in.post(func(l *loop) { l.drain(idle) })
+	select {
+	case <-idle:
+	case <-drainCtx.Done():
+		s.log.Warn("runs did not end in time and are stopped")
+		s.in.post(func(l *loop) { l.cancelAll() })
+		select {
+		case <-idle:
+		case <-time.After(30 * time.Second): // a runner that does not stop: its tasks are LOST at the next start
+			s.log.Error("runs did not stop")
+		}
+	}
+	err := s.writer.flush(10 * time.Second)
+	if s.clock.held() == "" {
+		// The newest time, for the check of the clock at the next start.
+		err = errors.Join(err, s.o.Store.Beat(context.WithoutCancel(ctx), s.fence, 0, s.clock.now()))
+	}
+	s.cancel()
+	s.wg.Wait()
+	s.bus.close()
+	return err
+}
+
+// token makes a number that no other claim uses, below 2^53 so that a JSON number holds it.
+func token() int64 { return rand.Int64N(1<<53-1) + 1 }
+
+func (s *Scheduler) beatLoop() {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for beat := int64(1); ; beat++ {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if s.clock.check(); s.clock.held() != "" {
+			s.in.post(func(*loop) {}) // the loop looks again whether it may fire
+			continue
+		}
+		if err := s.o.Store.Beat(s.ctx, s.fence, beat, s.clock.now()); err != nil && s.ctx.Err() == nil {
+			s.log.Warn("beat", "err", err)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package sched
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"dts"
+	"dts/sched/timer"
+)
+
+// Status asks the loop how it is. When the loop does not answer within a second, that is the status.
+func (s *Scheduler) Status() dts.SchedulerStatus {
+	now := s.clock.now()
+	st := dts.SchedulerStatus{
+		Node: s.fence.Node, Version: s.o.Node.Version, StartedAt: s.startedAt.UTC(), Now: dts.Micros(now),
+		Draining: s.draining.Load(), ClockSteps: s.clock.stepCount(), ClockHeld: s.clock.held(),
+		Shards: []dts.ShardStatus{{From: 0, To: dts.Shards - 1, Term: s.fence.Term}},
+	}
+	answer := make(chan dts.SchedulerStatus, 1)
+	s.in.post(func(l *loop) {
+		c := st
+		l.fill(&c, now)
+		answer <- c
+	})
+	select {
+	case st = <-answer:
+	case <-s.loopDone:
+		st.NotReady = append(st.NotReady, "the server is stopping")
+	case <-time.After(time.Second):
+		st.NotReady = append(st.NotReady, "the scheduler's loop does not answer")
+	}
+	if err, since := s.o.Store.Fault(); err != nil {
+		st.StoreError, st.StoreErrorFrom = err.Error(), since.UTC()
+		st.NotReady = append(st.NotReady, "the database cannot be written: "+firstLine(err))
+	}
+	if st.ClockHeld != "" {
+		st.NotReady = append(st.NotReady, st.ClockHeld)
+	}
+	if st.Draining {
+		st.NotReady = append(st.NotReady, "the server is stopping")
+	}
+	st.Ready = len(st.NotReady) == 0
+	return st
+}
+
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}
+
+func (l *loop) fill(st *dts.SchedulerStatus, now time.Time) {
+	st.Timer = timer.Kind(l.timer)
+	st.HeapSize, st.LastScanAt, st.NextWakeAt = l.heapSize(), l.lastScan.UTC(), l.nextWake.UTC()
+	st.Watermark = dts.Micros(l.mark.RunAt)
+	st.UnwrittenRuns, st.ActivePaused = l.unwritten, len(l.paused)
+	var oldest time.Time
+	for i, p := range l.pools {
+		st.Claimed += int(l.s.unstarted[i].Load()) - p.ready.Len()
+		st.Pools = append(st.Pools, dts.PoolStatus{TargetType: p.kind, Slots: p.slots, Running: p.running, Ready: p.ready.Len()})
+		for _, at := range []time.Time{p.ready.Oldest(), topRunAt(&p.waiting), topRunAt(&p.claimed)} {
+			if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+				oldest = at
+			}
+		}
+	}
+	if !oldest.IsZero() && oldest.Before(now) {
+		st.LagUS = now.Sub(oldest).Microseconds()
+	}
+}
+
+func topRunAt(h *dueHeap) time.Time {
+	if it := h.top(); it != nil {
+		return it.RunAt
+	}
+	return time.Time{}
+}
+
+// Ready returns nil when the scheduler fires and its writes succeed, else why not.
+func (s *Scheduler) Ready() error {
+	if st := s.Status(); !st.Ready {
+		return dts.Errorf(dts.ErrUnavailable, "%s", strings.Join(st.NotReady, "; "))
+	}
+	return nil
+}
+
+// logStore logs a failed access to the store; not when the scheduler is ending, and a full or failing disk only
+// once until it recovers.
+func (s *Scheduler) logStore(op string, err error) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	code := dts.CodeOf(err)
+	if code == dts.ErrFull || code == dts.ErrUnavailable {
+		_, since := s.o.Store.Fault()
+		if last := s.faultLogged.Swap(since.UnixNano()); last == since.UnixNano() {
+			return
+		}
+	}
+	cause := err
+	if e, ok := errors.AsType[*dts.Error](err); ok && e.Err != nil {
+		cause = e.Err
+	}
+	s.log.Error(op, "err", cause)
+}

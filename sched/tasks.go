@@ -1,0 +1,303 @@
+package sched
+
+import (
+	"context"
+	"time"
+
+	"dts"
+)
+
+// CreateTasks inserts normalized tasks, all or none, and takes those that are due soon. Under an idempotency
+// key that the same request used before, it returns what exists.
+func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	for _, t := range tasks {
+		s.claimNow(t)
+	}
+	made, err := s.o.Store.InsertTasks(ctx, s.fence, tasks)
+	if err != nil {
+		return nil, err
+	}
+	var fresh []*dts.Task
+	for _, c := range made {
+		if !c.Existed {
+			fresh = append(fresh, c.Item)
+		}
+	}
+	s.m.scheduled.Add(float64(len(fresh)))
+	s.takeNew(fresh)
+	return made, nil
+}
+
+// takeNew tells the loop, and whoever listens, of tasks that were just inserted.
+func (s *Scheduler) takeNew(tasks []*dts.Task) {
+	if len(tasks) == 0 {
+		return
+	}
+	s.in.post(func(l *loop) {
+		for _, t := range tasks {
+			c := *t // the loop's runs note their start in it
+			l.take(&c)
+		}
+	})
+	if s.bus.listening() {
+		now := s.clock.now()
+		for _, t := range tasks {
+			s.bus.publish(taskEvent(dts.EventCreated, t, now))
+		}
+	}
+}
+
+// ModifyTask changes a pending task.
+func (s *Scheduler) ModifyTask(ctx context.Context, tenant, id string, p dts.TaskPatch) (*dts.Task, error) {
+	return s.change(ctx, tenant, id, dts.Modify, func(old *dts.Task) (dts.Change, error) {
+		n, err := p.Apply(old, s.clock.now())
+		if err != nil {
+			return dts.Change{}, err
+		}
+		n.MaxAttempts = max(n.MaxAttempts, old.Attempts+1)
+		return dts.Change{Old: old, New: n}, nil
+	})
+}
+
+// DoTask applies a verb other than modify. Of a deleted task it returns what it was.
+func (s *Scheduler) DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error) {
+	return s.change(ctx, tenant, id, v, func(old *dts.Task) (dts.Change, error) {
+		effect, err := v.Do(old.Status)
+		if err != nil {
+			return dts.Change{}, err
+		}
+		return s.effect(old, effect, actor), nil
+	})
+}
+
+// effect makes the change that an effect means; the zero Change where there is nothing to do.
+func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.Change {
+	now := dts.Micros(s.clock.now())
+	n := *old
+	c := dts.Change{Old: old, New: &n}
+	planned := old.Origin == dts.OriginSchedule && old.Status == dts.Pending && old.Attempts == 0
+	switch effect {
+	case dts.SetCancel:
+		n.Status, n.CompletedAt, n.LastError = dts.Cancelled, now, "cancelled by "+actor
+		if planned {
+			c.Skip = skipOf(old, dts.ReasonRemoved, "cancelled by "+actor)
+		}
+	case dts.SetSuccess:
+		n.Status, n.CompletedAt, n.LastError = dts.Success, now, "force-completed by "+actor
+	case dts.Requeue:
+		n.Status, n.SkipReason = dts.Pending, ""
+		n.CompletedAt, n.MissAt = time.Time{}, time.Time{}
+		n.MaxAttempts = max(old.MaxAttempts, old.Attempts+1)
+		n.RunAt, n.NextAttemptAt = now, now
+		if n.ExpiresAt.Before(now) {
+			n.ExpiresAt = time.Time{} // asked for by hand: it may run
+		}
+	case dts.FireNow:
+		n.RunAt, n.MissAt = now, time.Time{}
+		if now.Before(n.DueAt) {
+			n.DueAt = now
+		}
+		if old.Attempts > 0 {
+			n.NextAttemptAt = now
+		}
+		n.Moved = n.RecurringTaskID != ""
+	case dts.Remove:
+		c.New = nil
+		if planned {
+			c.Skip = skipOf(old, dts.ReasonRemoved, "removed by "+actor)
+		}
+	case dts.Nothing:
+		c = dts.Change{}
+	}
+	return c
+}
+
+// change runs a verb: it holds the task, decides, writes, and gives the task back.
+func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, decide func(old *dts.Task) (dts.Change, error)) (*dts.Task, error) {
+	if _, err := s.o.Store.Task(ctx, tenant, id); err != nil { // do not hold what is not there, or another tenant's
+		return nil, err
+	}
+	running, err := s.hold(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(running) > 0 {
+		return s.onRunning(ctx, tenant, id, v)
+	}
+	changed := map[string]*dts.Task{}
+	defer func() { s.release([]string{id}, changed) }()
+	old, err := s.o.Store.Task(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if v == dts.Modify {
+		if _, err := v.Do(old.Status); err != nil {
+			return nil, err
+		}
+	}
+	c, err := decide(old)
+	if err != nil {
+		return nil, err
+	}
+	if c.Old == nil {
+		return old, nil
+	}
+	s.unclaim(c.New)
+	if err := s.o.Store.Change(ctx, s.fence, []dts.Change{c}, s.clock.now()); err != nil {
+		return nil, s.changedMeanwhile(err, "task", id)
+	}
+	return s.changed(c, changed), nil
+}
+
+// unclaim frees a changed task of its old claim, and claims it anew if it is to run at once.
+func (s *Scheduler) unclaim(t *dts.Task) {
+	if t == nil {
+		return
+	}
+	t.ClaimToken, t.ClaimTerm = 0, 0
+	if t.Status == dts.Pending {
+		s.claimNow(t)
+	}
+}
+
+// changed notes a change that was written, for release, and publishes it.
+func (s *Scheduler) changed(c dts.Change, m map[string]*dts.Task) *dts.Task {
+	typ, t := dts.EventChanged, c.New
+	if t == nil {
+		m[c.Old.ID] = nil
+		typ, t = dts.EventDeleted, c.Old
+	} else {
+		mine := *t
+		m[t.ID] = &mine
+	}
+	if c.Skip != nil {
+		s.m.skipped.Inc()
+	}
+	s.bus.publish(taskEvent(typ, t, s.clock.now()))
+	return t
+}
+
+func (s *Scheduler) changedMeanwhile(err error, what, id string) error {
+	if s.o.Refused(err) {
+		e := dts.Errorf(dts.ErrConflict, "the %s %s has changed in the meantime; look at it and try again", what, id)
+		e.Err = err
+		return e
+	}
+	return err
+}
+
+// onRunning does a verb to a task that a runner has: a cancel kills it and waits for the end.
+func (s *Scheduler) onRunning(ctx context.Context, tenant, id string, v dts.Verb) (*dts.Task, error) {
+	if effect, err := v.Do(dts.Running); err != nil || effect != dts.Kill {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	s.in.post(func(l *loop) {
+		it := l.items[id]
+		if it == nil || it.state != running && it.state != recording {
+			close(ended)
+			return
+		}
+		it.waiters = append(it.waiters, func() { close(ended) })
+		if it.state == running {
+			it.run.cancel(dts.ErrRunCancelled)
+		}
+	})
+	select {
+	case <-ended:
+		t, err := s.o.Store.Task(ctx, tenant, id)
+		if err != nil || t.Status != dts.Pending {
+			return t, err
+		}
+		// It failed by itself just then and waits for its next attempt.
+		return s.DoTask(ctx, tenant, id, v, "")
+	case <-s.loopDone:
+		return nil, errStopped
+	case <-ctx.Done():
+		return nil, dts.Errorf(dts.ErrUnavailable, "the run is being stopped, but has not ended yet: %w", ctx.Err())
+	}
+}
+
+// bulkChunk is how many tasks a bulk change takes at a time.
+const bulkChunk = 500
+
+// BulkCancel cancels the PENDING and RUNNING tasks that the filter selects and returns how many. What it had
+// done when an error came stays done.
+func (s *Scheduler) BulkCancel(ctx context.Context, f dts.TaskFilter, actor string) (int, error) {
+	if f.Statuses == nil {
+		f.Statuses = []dts.Status{dts.Pending, dts.Running}
+	}
+	f.Limit, f.Cursor = bulkChunk, ""
+	n := 0
+	for {
+		page, err := s.o.Store.Tasks(ctx, f)
+		if err != nil {
+			return n, err
+		}
+		done, err := s.cancelMany(ctx, page.Items, actor)
+		n += done
+		if err != nil || page.Next == "" {
+			return n, err
+		}
+		f.Cursor = page.Next
+	}
+}
+
+func (s *Scheduler) cancelMany(ctx context.Context, tasks []*dts.Task, actor string) (n int, err error) {
+	byID := make(map[string]*dts.Task, len(tasks))
+	ids := make([]string, 0, len(tasks))
+	for _, t := range tasks {
+		if !t.Status.Terminal() {
+			byID[t.ID] = t
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	running, err := s.hold(ctx, ids...)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range running {
+		delete(byID, id)
+	}
+	taken := make([]string, 0, len(byID))
+	changed := map[string]*dts.Task{}
+	var changes []dts.Change
+	for _, id := range ids {
+		if t := byID[id]; t != nil {
+			taken = append(taken, id)
+			if t.Status == dts.Pending {
+				c := s.effect(t, dts.SetCancel, actor)
+				s.unclaim(c.New)
+				changes = append(changes, c)
+			}
+		}
+	}
+	switch err = s.o.Store.Change(ctx, s.fence, changes, s.clock.now()); {
+	case err == nil:
+		for _, c := range changes {
+			s.changed(c, changed)
+		}
+		n = len(changes)
+		s.release(taken, changed)
+	case s.o.Refused(err): // one of them has changed since it was listed: one by one
+		s.release(taken, nil)
+		running = append(running, taken...)
+	default:
+		s.release(taken, nil)
+		return 0, err
+	}
+	for _, id := range running {
+		t, err := s.DoTask(ctx, tasks[0].TenantID, id, dts.Cancel, actor)
+		switch code := dts.CodeOf(err); {
+		case err == nil && t.Status == dts.Cancelled:
+			n++
+		case err == nil || code == dts.ErrConflict || code == dts.ErrNotFound: // it ended first
+		default:
+			return n, err
+		}
+	}
+	return n, nil
+}

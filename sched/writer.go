@@ -1,0 +1,154 @@
+package sched
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"dts"
+)
+
+// writeChunk is how many records go into one batch.
+const writeChunk = 512
+
+// writer brings starts and ends of attempts to the disk, in the order in which they came, many in one batch.
+// A result waits as long as the disk is full; the loop stops starting runs when too many wait.
+type writer struct {
+	s      *Scheduler
+	mu     sync.Mutex
+	queue  []pendingRecord
+	wake   chan struct{} // capacity 1: something is in queue
+	empty  chan struct{} // closed when queue is empty and the last batch is written; nil when nobody waits
+	active bool
+}
+
+// pendingRecord is a record and, for the end of an attempt, the item that it ends.
+type pendingRecord struct {
+	it  *item
+	rec *dts.Record
+}
+
+func newWriter(s *Scheduler) *writer {
+	return &writer{s: s, wake: make(chan struct{}, 1)}
+}
+
+func (w *writer) add(p pendingRecord) {
+	w.mu.Lock()
+	w.queue = append(w.queue, p)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *writer) run() {
+	for {
+		batch := w.take()
+		if len(batch) == 0 {
+			select {
+			case <-w.wake:
+				continue
+			case <-w.s.ctx.Done():
+				return
+			}
+		}
+		w.write(batch)
+		if w.s.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (w *writer) take() []pendingRecord {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(w.queue), writeChunk)
+	w.active = n > 0
+	if n == 0 {
+		if w.empty != nil {
+			close(w.empty)
+			w.empty = nil
+		}
+		return nil
+	}
+	batch := w.queue[:n:n]
+	if w.queue = w.queue[n:]; len(w.queue) == 0 {
+		w.queue = nil
+	}
+	return batch
+}
+
+// write writes a batch. What the store refuses as a whole is written one by one, so that one bad record does
+// not take others with it; one that is refused alone is given up, with a line in the log.
+func (w *writer) write(batch []pendingRecord) {
+	s := w.s
+	recs := make([]*dts.Record, len(batch))
+	for i := range batch {
+		recs[i] = batch[i].rec
+	}
+	err := s.persist("write results", func() error { return s.o.Store.Write(s.ctx, s.fence, recs) })
+	switch {
+	case err == nil:
+	case s.o.Refused(err) && len(batch) > 1:
+		for _, p := range batch {
+			w.write([]pendingRecord{p})
+		}
+		return
+	case s.o.Refused(err):
+		t := batch[0].rec.Task
+		s.log.Error("a result was refused and is lost", "task", t.ID, "attempt", batch[0].rec.Attempt.Number, "err", err)
+	default:
+		return // the scheduler ends; recovery finds the attempt
+	}
+	now := s.clock.now()
+	for _, p := range batch {
+		if p.rec.After != nil && s.bus.listening() {
+			e := taskEvent(dts.EventFinished, p.rec.After, now)
+			e.Attempt, e.LatenessUS = p.rec.Attempt.Number, p.rec.Attempt.LatenessUS
+			s.bus.publish(e)
+		}
+	}
+	s.in.post(func(l *loop) {
+		for _, p := range batch {
+			if p.it != nil {
+				l.written(p.it, p.rec.After)
+			}
+		}
+	})
+}
+
+// flush waits until everything is written.
+func (w *writer) flush(limit time.Duration) error {
+	w.mu.Lock()
+	if len(w.queue) == 0 && !w.active {
+		w.mu.Unlock()
+		return nil
+	}
+	if w.empty == nil {
+		w.empty = make(chan struct{})
+	}
+	empty := w.empty
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case <-empty:
+		return nil
+	case <-time.After(limit):
+		return errors.New("results could not be written before the server stopped; the runs count as lost")
+	}
+}
+
+// clean makes an error's text fit to be stored: valid, without NUL, and of bounded length.
+func clean(text string) string {
+	const limit = 2000
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}
