@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"dts"
+	"dts/sched"
+	"dts/store"
+)
+
+// offline writes to a data directory that no server holds.
+type offline struct{ data *data }
+
+// openOffline takes the data directory's lock and opens its store. The error matches sqlite.ErrLocked
+// when a server holds it.
+func openOffline(ctx context.Context, dataDir string, log *slog.Logger) (*offline, error) {
+	d, err := openData(ctx, dataDir, true, log)
+	if err != nil {
+		return nil, err
+	}
+	d.st = store.New(d.db, store.Options{})
+	return &offline{d}, nil
+}
+
+// AddTask inserts a normalized task. Nothing fires until a server runs.
+func (o *offline) AddTask(ctx context.Context, t *dts.Task) (*dts.Task, error) {
+	made, err := o.data.st.InsertTasks(ctx, dts.Fence{}, []*dts.Task{t})
+	if err != nil {
+		return nil, err
+	}
+	return made[0].Item, nil
+}
+
+// AddRecurring inserts a normalized recurring task, and plans its first occurrences.
+func (o *offline) AddRecurring(ctx context.Context, r *dts.RecurringTask) (*dts.RecurringTask, error) {
+	p, err := sched.FirstPlan(r, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	made, err := o.data.st.InsertRecurring(ctx, p, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return made.Item, nil
+}
+
+// Close gives the data directory back.
+func (o *offline) Close() error { return o.data.Close() }
