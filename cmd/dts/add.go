@@ -1,0 +1,305 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"dts"
+	"dts/sched/cron"
+	"dts/web/api"
+)
+
+func (a *app) addCommand() *cli.Command {
+	const when, what, how, recurring = "When", "What", "How", "For a recurring task"
+	return &cli.Command{
+		Name: "add", Usage: "add a task or a recurring task", Category: "Tasks",
+		UsageText: "dts add [--cron E | --every D | --at T | --in D] [options] (--url U | --shell LINE | -- COMMAND…)",
+		Description: `With --cron or --every it is a recurring task; with --at, --in or neither it runs once. Without a
+server on this machine it is written to the data directory, and nothing fires until dts serve runs.
+
+Examples:
+   dts add --cron "*/5 * * * *" -- ./backup.sh
+   dts add --name report --cron "30 8 * * mon-fri" --tz Europe/Berlin --shell 'make report | mail -s Report boss'
+   dts add --in 10m --url https://example.com/hook --header "X-Key: 1" --body '{"n": 1}'
+   dts add --at "tomorrow 09:00" -- /usr/bin/notify-send Meeting`,
+		Flags: withConnection(
+			&cli.StringFlag{Name: "cron", Category: when, Usage: "at the instants of the expression `E`: 5 fields, 6 with seconds first, @daily and the like, @reboot"},
+			&cli.StringFlag{Name: "every", Category: when, Usage: "at a fixed interval, a `DURATION` such as 90s, 1h or 2d"},
+			&cli.StringFlag{Name: "at", Category: when, Usage: "once, at `TIME`: 2026-03-01T08:00:00Z, \"2026-03-01 08:00\", 15:04 or \"tomorrow 09:00\""},
+			&cli.StringFlag{Name: "in", Category: when, Usage: "once, a `DURATION` from now"},
+			&cli.StringFlag{Name: "tz", Category: when, Usage: "IANA `ZONE` of --cron and of times without an offset; default: this machine's"},
+
+			&cli.StringFlag{Name: "shell", Category: what, Usage: "a `LINE` for /bin/sh, in place of COMMAND"},
+			&cli.StringFlag{Name: "dir", Category: what, Usage: "the command's directory `D`; default: the one you are in"},
+			&cli.StringSliceFlag{Name: "env", Category: what, Usage: "an environment variable, `K=V`; can be repeated"},
+			&cli.StringFlag{Name: "user", Category: what, Usage: "run as the user `NAME`; the server must be root"},
+			&cli.StringFlag{Name: "stdin", Category: what, Usage: "the command's standard input: a `TEXT`, @FILE, or - for yours"},
+			&cli.StringFlag{Name: "url", Category: what, Usage: "call `U`, in place of a command"},
+			&cli.StringFlag{Name: "method", Category: what, Usage: "with the `METHOD`; default: POST"},
+			&cli.StringSliceFlag{Name: "header", Category: what, Usage: "and a header, `\"NAME: VALUE\"`; can be repeated"},
+			&cli.StringFlag{Name: "body", Category: what, Usage: "and a body: a `TEXT`, @FILE, or - for standard input"},
+
+			&cli.StringFlag{Name: "name", Category: how, Usage: "a `NAME` to call it by; default: the program or the host"},
+			&cli.StringFlag{Name: "description", Category: how, Usage: "a `TEXT` for people"},
+			&cli.StringSliceFlag{Name: "label", Category: how, Usage: "a label `K=V` to filter by; can be repeated"},
+			&cli.StringFlag{Name: "queue", Category: how, Usage: "the queue `NAME`; default: default"},
+			&cli.StringFlag{Name: "priority", Category: how, Usage: "`P` is high, medium or low"},
+			&cli.StringFlag{Name: "timeout", Category: how, Usage: "a run may take at most a `DURATION`; default: 5m"},
+			&cli.IntFlag{Name: "retries", Category: how, DefaultText: "2", Usage: "try again up to `N` times"},
+			&cli.StringFlag{Name: "backoff", Category: how, Usage: "how long to wait before that, `B`: 10s each time; 1s..10m doubling; or the list 10s,1m,5m"},
+			&cli.BoolFlag{Name: "at-most-once", Category: how, Usage: "never run it twice, even if a crash leaves it undone"},
+			&cli.StringFlag{Name: "expires", Category: how, Usage: "do not start a one-time task after `TIME`, or a duration after it was due"},
+			&cli.StringFlag{Name: "sla", Category: how, Usage: "it should start within a `DURATION`; default: 30s"},
+			&cli.StringFlag{Name: "idempotency-key", Category: how, Usage: "adding it again with the same `KEY` adds nothing"},
+
+			&cli.StringFlag{Name: "start", Category: recurring, Usage: "not before `TIME`"},
+			&cli.StringFlag{Name: "end", Category: recurring, Usage: "not after `TIME`"},
+			&cli.Int64Flag{Name: "max-runs", Category: recurring, DefaultText: "no limit", Usage: "at most `N` scheduled runs"},
+			&cli.StringFlag{Name: "catch-up", Category: recurring, Usage: "after an outage, `M`: latest runs the newest missed instant, skip none; default: latest"},
+			&cli.StringFlag{Name: "overlap", Category: recurring, Usage: "while it still runs, `M`: allow another run or skip it; default: allow"},
+			jsonFlag(),
+		),
+		Action: a.add,
+	}
+}
+
+// addition is what `dts add` was asked to add: one of the two requests.
+type addition struct {
+	task      *api.TaskRequest
+	recurring *api.RecurringRequest
+	zone      zone
+	zoneSaid  bool // the zone decided something
+	named     bool // by the user
+	notes     []string
+}
+
+func (a *app) add(c *cli.Context) error {
+	if len(a.loose) > 0 {
+		return usagef("write -- before the command: dts add … -- %s", words(append(a.loose, c.Args().Slice()[len(a.loose):]...)))
+	}
+	l, err := a.connect(c)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	n, err := a.addition(c, l.remote())
+	if err != nil {
+		return err
+	}
+	if err := n.check(a.now()); err != nil {
+		return err
+	}
+	w, err := a.adder(c.Context, l)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var made thing
+	var existed bool
+	if n.task != nil {
+		made.task, existed, err = w.task(c.Context, *n.task)
+	} else {
+		if !n.named && n.recurring.IdempotencyKey == "" {
+			if n.recurring.Name, err = w.freeName(c.Context, n.recurring.Name); err != nil {
+				return err
+			}
+		}
+		made.recurring, existed, err = w.recurring(c.Context, *n.recurring)
+	}
+	if err != nil {
+		return err
+	}
+	for _, note := range n.notes {
+		a.notef("%s", note)
+	}
+	if c.Bool("json") {
+		if made.task != nil {
+			err = a.printJSON(made.task)
+		} else {
+			err = a.printJSON(made.recurring)
+		}
+	} else {
+		a.printAdded(made, n, existed)
+	}
+	if w.offline() {
+		a.notef("no server runs; this is saved in %s, and nothing fires until: dts serve", l.dataDir)
+	}
+	return err
+}
+
+// addition reads the flags.
+func (a *app) addition(c *cli.Context, remote bool) (*addition, error) {
+	when := ""
+	for _, f := range []string{"cron", "every", "at", "in"} {
+		if !c.IsSet(f) {
+			continue
+		}
+		if when != "" {
+			return nil, usagef("--%s and --%s are both given; keep one", when, f)
+		}
+		when = f
+	}
+	n := &addition{named: c.IsSet("name")}
+	spec, err := a.spec(c, remote, n)
+	if err != nil {
+		return nil, err
+	}
+	if n.zone, err = a.zoneFor(c.String("tz")); err != nil {
+		return nil, err
+	}
+	if when == "cron" || when == "every" {
+		if c.IsSet("expires") {
+			return nil, usagef("--expires: is for a task that runs once; give --end to end a schedule")
+		}
+		n.recurring, err = a.recurringRequest(c, spec, n)
+	} else {
+		for _, f := range []string{"start", "end", "max-runs", "catch-up", "overlap"} {
+			if c.IsSet(f) {
+				return nil, usagef("--%s: is for a recurring task, with --cron or --every", f)
+			}
+		}
+		n.task, err = a.taskRequest(c, spec, n)
+	}
+	if err == nil && c.IsSet("tz") && !n.zoneSaid {
+		err = usagef("--tz: nothing here depends on a time zone; leave it out")
+	}
+	return n, err
+}
+
+func (a *app) taskRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.TaskRequest, error) {
+	q := &api.TaskRequest{Spec: spec, IdempotencyKey: c.String("idempotency-key")}
+	due := a.now()
+	if text := c.String("at"); c.IsSet("at") {
+		at, local, err := parseWhen(text, n.zone.loc, a.now())
+		if err != nil {
+			return nil, usagef("--at: %s", err)
+		}
+		n.zoneSaid, due, q.RunAt = local, at, api.At(at)
+	}
+	if c.IsSet("in") {
+		d, err := parseSpan("--in", c.String("in"), 0)
+		if err != nil {
+			return nil, err
+		}
+		due, q.Delay = due.Add(d), api.Delay(fmt.Sprint(d.Seconds()))
+	}
+	if text := c.String("expires"); c.IsSet("expires") {
+		at, local, err := parseWhen(text, n.zone.loc, a.now())
+		if err != nil {
+			d, bad := parseSpan("--expires", text, time.Millisecond)
+			if bad != nil {
+				return nil, usagef("--expires: %s, or a duration such as 10m", err)
+			}
+			at = due.Add(d)
+		}
+		n.zoneSaid = n.zoneSaid || local
+		q.ExpiresAt = api.At(at)
+	}
+	return q, nil
+}
+
+func (a *app) recurringRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.RecurringRequest, error) {
+	q := &api.RecurringRequest{Spec: spec, Cron: c.String("cron"), MaxRuns: c.Int64("max-runs"), IdempotencyKey: c.String("idempotency-key")}
+	if c.IsSet("every") {
+		d, err := cron.ParseInterval(c.String("every"))
+		if err != nil {
+			return nil, usagef("--every: %s", err)
+		}
+		q.IntervalSeconds = api.Interval(d.Seconds())
+	} else if strings.TrimSpace(q.Cron) == "" {
+		return nil, usagef("--cron: is empty; it needs 5 fields: minute hour day-of-month month day-of-week")
+	}
+	if s := (dts.Schedule{Cron: q.Cron}); q.Cron != "" && zoneMatters(&s) {
+		q.TimeZone, n.zoneSaid = n.zone.name, true
+	}
+	for _, x := range []struct {
+		flag string
+		to   *api.TimeText
+	}{{"start", &q.StartTime}, {"end", &q.EndTime}} {
+		if !c.IsSet(x.flag) {
+			continue
+		}
+		at, local, err := parseWhen(c.String(x.flag), n.zone.loc, a.now())
+		if err != nil {
+			return nil, usagef("--%s: %s", x.flag, err)
+		}
+		n.zoneSaid = n.zoneSaid || local
+		*x.to = api.At(at)
+	}
+	var err error
+	if q.CatchUpMode, err = choice(c, "catch-up", map[string]dts.CatchUpMode{"latest": dts.RunLatest, "skip": dts.SkipMissed}); err != nil {
+		return nil, err
+	}
+	q.OverlapPolicy, err = choice(c, "overlap", map[string]dts.OverlapPolicy{"allow": dts.OverlapAllow, "skip": dts.OverlapSkip})
+	return q, err
+}
+
+// printAdded says what was added.
+func (a *app) printAdded(made thing, n *addition, existed bool) {
+	verb := "Added"
+	if existed {
+		verb = "There was already"
+	}
+	if t := made.task; t != nil {
+		a.printf("%s task %s\n", verb, a.bold(displayName(&t.Spec)))
+		at := clock(t.RunAt, n.zone.loc) + a.dim("  "+relative(t.RunAt, a.now()))
+		if t.RunAt.Sub(t.CreatedAt) < time.Millisecond && !t.Status.Terminal() {
+			at = "at once"
+		}
+		list := append([]fact{{"Runs", target(&t.Spec)}}, details(&t.Spec)...)
+		list = append(list, fact{"When", at})
+		if !t.ExpiresAt.IsZero() {
+			list = append(list, fact{"Expires", clock(t.ExpiresAt, n.zone.loc)})
+		}
+		a.facts(append(list, fact{"Limits", limits(&t.Spec, t.MaxAttempts)}, fact{"Id", t.ID}))
+		a.printf("%s\n", a.dim("Follow it with: dts logs -f "+t.ID))
+		return
+	}
+	r := made.recurring
+	a.printf("%s recurring task %s\n", verb, a.bold(displayName(&r.Spec)))
+	list := append([]fact{{"Runs", target(&r.Spec)}}, details(&r.Spec)...)
+	list = append(list, a.scheduleFacts(r, n.zone)...)
+	a.facts(append(list, fact{"Limits", limits(&r.Spec, r.Retry.MaxAttempts)}, fact{"Id", r.ID}))
+	ref := r.Name
+	if ref == "" {
+		ref = r.ID
+	}
+	a.printf("%s\n", a.dim("See what ran with: dts show "+words([]string{clean(ref)})))
+}
+
+// scheduleFacts says when a recurring task fires.
+func (a *app) scheduleFacts(r *dts.RecurringTask, z zone) []fact {
+	text := scheduleWords(&r.Schedule)
+	if r.Cron != "" {
+		text += "  " + a.dim(clean(r.Cron))
+	}
+	list := []fact{{"Schedule", text}}
+	if zoneMatters(&r.Schedule) {
+		list = append(list, fact{"Time zone", z.String()})
+	}
+	from := a.now()
+	s := r.Schedule
+	if r.Cron == "" && s.StartTime.IsZero() && !r.NextRunAt.IsZero() {
+		s.StartTime = r.NextRunAt // the anchor is where the server put it
+	}
+	next, err := nextOf(&s, r.Name, from, 3)
+	switch {
+	case err == nil && len(next) > 0:
+		list = append(list, fact{"Next", a.instants(next, z.loc)})
+	case err == nil:
+		list = append(list, fact{"Next", "never again"})
+	}
+	if !r.StartTime.IsZero() && r.StartTime.After(from) {
+		list = append(list, fact{"From", clock(r.StartTime, z.loc)})
+	}
+	if !r.EndTime.IsZero() {
+		list = append(list, fact{"Until", clock(r.EndTime, z.loc)})
+	}
+	if r.MaxRuns > 0 {
+		list = append(list, fact{"At most", count(int(r.MaxRuns), "run")})
+	}
+	return list
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"dts"
+	"dts/web/api"
+)
+
+// change is a command that does something to each of its arguments.
+type change struct {
+	name, usage, description string
+	flags                    []cli.Flag
+	prepare                  func(c *cli.Context) error                                       // nil: nothing
+	do                       func(ctx context.Context, l *link, x thing) (any, string, error) // the API's answer and the line to say
+}
+
+func (a *app) changeCommand(ch change) *cli.Command {
+	return &cli.Command{
+		Name: ch.name, Usage: ch.usage, Description: ch.description, ArgsUsage: "NAME|ID…", Category: "Tasks",
+		Flags: withConnection(append(ch.flags, jsonFlag())...),
+		Action: func(c *cli.Context) error {
+			if !c.Args().Present() {
+				return usagef("dts %s needs a NAME or ID", ch.name)
+			}
+			if ch.prepare != nil {
+				if err := ch.prepare(c); err != nil {
+					return err
+				}
+			}
+			return a.withServer(c, func(l *link) error { return a.changeAll(c, l, ch) })
+		},
+	}
+}
+
+// changeAll finds all arguments before it changes the first, so that a wrong name changes nothing.
+func (a *app) changeAll(c *cli.Context, l *link, ch change) error {
+	var things []thing
+	for _, ref := range c.Args().Slice() {
+		x, err := l.resolve(c.Context, ref)
+		if err != nil {
+			return err
+		}
+		things = append(things, x)
+	}
+	for _, x := range things {
+		answer, line, err := ch.do(c.Context, l, x)
+		switch {
+		case err != nil:
+			return err
+		case c.Bool("json"):
+			if answer != nil {
+				if err := a.printJSON(answer); err != nil {
+					return err
+				}
+			}
+		case line != "":
+			a.printf("%s\n", line)
+		}
+	}
+	return nil
+}
+
+func (a *app) pauseCommand() *cli.Command {
+	var q api.PauseRequest
+	return a.changeCommand(change{
+		name: "pause", usage: "pause a recurring task",
+		description: "Its instants are recorded as skipped until it is resumed. A run in progress goes on.",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "until", Usage: "resume by itself at `TIME`, or after a duration such as 2h"},
+			&cli.StringFlag{Name: "note", Usage: "a `TEXT` for those who wonder why"},
+		},
+		prepare: func(c *cli.Context) error {
+			q = api.PauseRequest{Note: c.String("note")}
+			if text := c.String("until"); c.IsSet("until") {
+				at, _, err := parseWhen(text, a.loc, a.now())
+				if err != nil {
+					d, bad := parseSpan("--until", text, 1)
+					if bad != nil {
+						return usagef("--until: %s, or a duration such as 2h", err)
+					}
+					at = a.now().Add(d)
+				}
+				q.Until = api.At(at)
+			}
+			return nil
+		},
+		do: func(ctx context.Context, l *link, x thing) (any, string, error) {
+			if x.recurring == nil {
+				return nil, "", failf("%s runs once; only a recurring task can be paused: cancel it instead", x.what())
+			}
+			r, err := l.PauseRecurring(ctx, x.recurring.ID, q)
+			if err != nil {
+				return nil, "", err
+			}
+			line := a.bold(displayName(&r.Spec)) + " is paused"
+			if !r.PausedUntil.IsZero() {
+				line += " until " + clock(r.PausedUntil, a.loc)
+			}
+			return r, line, nil
+		},
+	})
+}
+
+func (a *app) resumeCommand() *cli.Command {
+	return a.changeCommand(change{
+		name: "resume", usage: "resume a paused recurring task",
+		do: func(ctx context.Context, l *link, x thing) (any, string, error) {
+			if x.recurring == nil {
+				return nil, "", failf("%s runs once; only a recurring task can be resumed", x.what())
+			}
+			r, err := l.ResumeRecurring(ctx, x.recurring.ID)
+			if err != nil {
+				return nil, "", err
+			}
+			line := a.bold(displayName(&r.Spec)) + " is active again"
+			if !r.NextRunAt.IsZero() {
+				line += "; it runs next " + relative(r.NextRunAt, a.now())
+			}
+			return r, line, nil
+		},
+	})
+}
+
+func (a *app) cancelCommand() *cli.Command {
+	return a.changeCommand(change{
+		name: "cancel", usage: "cancel a task; if it runs, kill it",
+		description: "Of a recurring task it is the run in progress. dts rm removes the recurring task itself, dts pause stops it.",
+		do: func(ctx context.Context, l *link, x thing) (any, string, error) {
+			t := x.task
+			if t == nil {
+				var err error
+				if t, err = l.newestRun(ctx, x.recurring.ID); err != nil {
+					return nil, "", err
+				}
+				if t == nil || t.Status != dts.Running {
+					return nil, "", failf("%s does not run at the moment; dts pause stops it, dts rm removes it", x.what())
+				}
+			}
+			was := t.Status
+			t, err := l.DoTask(ctx, t.ID, dts.Cancel)
+			if err != nil {
+				return nil, "", err
+			}
+			line := a.bold(displayName(&t.Spec)) + " is cancelled"
+			if was == dts.Running && t.Status == dts.Running {
+				line = a.bold(displayName(&t.Spec)) + " is being killed"
+			}
+			return t, line, nil
+		},
+	})
+}
+
+func (a *app) retryCommand() *cli.Command {
+	return a.changeCommand(change{
+		name: "retry", usage: "give a failed, cancelled or skipped task another attempt, now",
+		description: "Of a recurring task it is the newest run.",
+		do: func(ctx context.Context, l *link, x thing) (any, string, error) {
+			t := x.task
+			if t == nil {
+				var err error
+				if t, err = l.newestRun(ctx, x.recurring.ID); err != nil {
+					return nil, "", err
+				}
+				if t == nil {
+					return nil, "", failf("%s has not run yet; dts run runs it now", x.what())
+				}
+			}
+			t, err := l.DoTask(ctx, t.ID, dts.RetryNow)
+			if err != nil {
+				return nil, "", err
+			}
+			return t, a.bold(displayName(&t.Spec)) + " tries again: task " + t.ID, nil
+		},
+	})
+}
+
+func (a *app) rmCommand() *cli.Command {
+	force := false
+	return a.changeCommand(change{
+		name: "rm", usage: "remove a task, or a recurring task and what it plans",
+		description: "What a recurring task has run stays to be seen. Asks first on a terminal.",
+		flags:       []cli.Flag{&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "do not ask"}},
+		prepare: func(c *cli.Context) error {
+			force = c.Bool("force")
+			return nil
+		},
+		do: func(ctx context.Context, l *link, x thing) (any, string, error) {
+			if !force {
+				if yes, err := a.confirm("Remove the " + x.what() + "?"); err != nil || !yes {
+					return nil, "", err
+				}
+			}
+			if x.task != nil {
+				t, err := l.DoTask(ctx, x.task.ID, dts.Delete)
+				return t, "Removed the " + x.what(), err
+			}
+			r, err := l.CancelRecurring(ctx, x.recurring.ID)
+			return r, "Removed the " + x.what() + "; what it has run stays", err
+		},
+	})
+}

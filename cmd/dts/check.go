@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"dts/sched/cron/crontab"
+)
+
+func (a *app) checkCommand() *cli.Command {
+	return &cli.Command{
+		Name: "check", Usage: "check crontab files", ArgsUsage: "FILE…", Category: "Without a server",
+		Description: `Says what is wrong with which line; - is standard input. Whether a file has a user field, as
+/etc/crontab and the files in /etc/cron.d do, is found out unless it is said. Exits with 2 when something is
+wrong.`,
+		Flags:  append(formFlags(), jsonFlag()),
+		Action: a.check,
+	}
+}
+
+// formFlags say which form a crontab has.
+func formFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "system", Usage: "the lines have a user field"},
+		&cli.BoolFlag{Name: "user-form", Usage: "the lines have no user field"},
+	}
+}
+
+// crontabFile is a crontab that was read.
+type crontabFile struct {
+	path    string
+	kind    crontab.Kind
+	entries []crontab.Entry
+	bad     []*crontab.LineError
+}
+
+// readCrontab reads and parses a crontab, or standard input for "-".
+func (a *app) readCrontab(c *cli.Context, path string) (*crontabFile, error) {
+	if c.Bool("system") && c.Bool("user-form") {
+		return nil, usagef("--system and --user-form are both given; keep one")
+	}
+	content, err := a.readCrontabBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &crontabFile{path: path, kind: crontab.DetectKind(content, path)}
+	switch {
+	case c.Bool("system"):
+		f.kind = crontab.System
+	case c.Bool("user-form"):
+		f.kind = crontab.User
+	}
+	f.entries, f.bad, err = crontab.Parse(bytes.NewReader(content), path, f.kind)
+	if err != nil {
+		return nil, usagef("%s", err)
+	}
+	return f, nil
+}
+
+func (a *app) readCrontabBytes(path string) ([]byte, error) {
+	in := a.in
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, usagef("%s", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	b, err := io.ReadAll(io.LimitReader(in, crontab.MaxFile+1))
+	if err != nil {
+		return nil, usagef("read %s: %s", path, err)
+	}
+	return b, nil
+}
+
+// checked is the JSON of one file.
+type checked struct {
+	File     string    `json:"file"`
+	Form     string    `json:"form"` // user or system
+	Jobs     int       `json:"jobs"`
+	Problems []problem `json:"problems"`
+}
+
+type problem struct {
+	Line    int    `json:"line"`
+	Text    string `json:"text"`
+	Message string `json:"message"`
+}
+
+func (a *app) check(c *cli.Context) error {
+	if !c.Args().Present() {
+		return usagef("dts check needs a FILE; - is standard input")
+	}
+	wrong := false
+	for _, path := range c.Args().Slice() {
+		f, err := a.readCrontab(c, path)
+		if err != nil {
+			return err
+		}
+		wrong = wrong || len(f.bad) > 0
+		if c.Bool("json") {
+			w := checked{File: path, Form: f.kind.String(), Jobs: len(f.entries), Problems: []problem{}}
+			for _, e := range f.bad {
+				w.Problems = append(w.Problems, problem{e.Line, e.Text, e.Msg})
+			}
+			if err := a.printLine(w); err != nil {
+				return err
+			}
+			continue
+		}
+		a.printBad(f)
+		verdict := "no problem"
+		if len(f.bad) > 0 {
+			verdict = count(len(f.bad), "problem")
+		}
+		a.printf("%s: %s, %s (%s form)\n", clean(path), count(len(f.entries), "job"), verdict, f.kind)
+	}
+	if wrong {
+		return exitOnly(exitUsage)
+	}
+	return nil
+}
+
+// printBad prints the refused lines, as compilers do.
+func (a *app) printBad(f *crontabFile) {
+	for _, e := range f.bad {
+		fmt.Fprintln(a.err, clean(e.Error()))
+		fmt.Fprintln(a.err, "    "+clean(e.Text))
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (a *app) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print a script that completes words in a shell", ArgsUsage: "bash|zsh|fish", Category: "This program",
+		Description: `bash:  source <(dts completion bash)
+zsh:   source <(dts completion zsh)
+fish:  dts completion fish | source`,
+		Action: func(c *cli.Context) error {
+			shell, err := oneArg(c, "shell: bash, zsh or fish")
+			if err != nil {
+				return err
+			}
+			switch shell {
+			case "bash":
+				a.printf("%s", bashCompletion(c.App.VisibleCommands()))
+			case "zsh":
+				a.printf("autoload -U +X bashcompinit && bashcompinit\n%s", bashCompletion(c.App.VisibleCommands()))
+			case "fish":
+				a.printf("%s", fishCompletion(c.App.VisibleCommands()))
+			default:
+				return usagef("%q is not known; use bash, zsh or fish", clip(clean(shell), 20))
+			}
+			return nil
+		},
+	}
+}
+
+// longFlags returns the names of a command's flags, with their dashes.
+func longFlags(cmd *cli.Command) []string {
+	var list []string
+	for _, f := range cmd.VisibleFlags() {
+		list = append(list, dashes(f.Names()[0]))
+	}
+	for _, sub := range cmd.VisibleCommands() {
+		list = append(list, sub.Name)
+	}
+	return append(list, "--help")
+}
+
+// bashCompletion completes the command, then its flags, then files.
+func bashCompletion(commands []*cli.Command) string {
+	var b strings.Builder
+	names := make([]string, 0, len(commands))
+	b.WriteString("_dts() {\n  local cur=\"${COMP_WORDS[COMP_CWORD]}\" list=\"\"\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n")
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	b.WriteString("    list=\"" + strings.Join(names, " ") + "\"\n  else\n    case \"${COMP_WORDS[1]}\" in\n")
+	for _, c := range commands {
+		b.WriteString("      " + c.Name + ") list=\"" + strings.Join(longFlags(c), " ") + "\" ;;\n")
+	}
+	b.WriteString("    esac\n  fi\n  COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n}\ncomplete -o default -F _dts dts\n")
+	return b.String()
+}
+
+func fishCompletion(commands []*cli.Command) string {
+	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	var b strings.Builder
+	for _, c := range commands {
+		b.WriteString("complete -c dts -n __fish_use_subcommand -a " + c.Name + " -d '" + quote.Replace(c.Usage) + "'\n")
+		for _, f := range longFlags(c) {
+			if name, ok := strings.CutPrefix(f, "--"); ok {
+				b.WriteString("complete -c dts -n '__fish_seen_subcommand_from " + c.Name + "' -l " + name + "\n")
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/urfave/cli/v2"
+)
+
+// maxConfig is how long a configuration or token file may be, in bytes.
+const maxConfig = 1 << 20
+
+// config is the configuration file. A flag comes before its environment variable, and that before the file.
+type config struct {
+	Data         *string  `toml:"data"`
+	Server       *string  `toml:"server"`
+	Token        *string  `toml:"token"`
+	TokenFile    *string  `toml:"token_file"`
+	Listen       *string  `toml:"listen"`
+	SocketGroup  *bool    `toml:"socket_group"`
+	AllowedHosts []string `toml:"allowed_hosts"`
+	MaxHTTP      *int     `toml:"max_http"`
+	MaxCommands  *int     `toml:"max_commands"`
+	Drain        *string  `toml:"drain"`
+	Keep         *string  `toml:"keep"`
+	KeepRows     *int64   `toml:"keep_rows"`
+	TrustClock   *bool    `toml:"trust_clock"`
+	LogLevel     *string  `toml:"log_level"`
+	LogFormat    *string  `toml:"log_format"`
+}
+
+// loadConfig reads the file that --config or DTS_CONFIG names, or the usual one if there is one.
+func loadConfig(c *cli.Context) (*config, error) {
+	path := c.String("config")
+	named := path != ""
+	if !named {
+		var err error
+		if path, err = defaultConfig(); err != nil {
+			return &config{}, nil // without a home there is no such file
+		}
+	}
+	b, err := readFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !named:
+		return &config{}, nil
+	case err != nil:
+		return nil, usagef("configuration: %s", err)
+	}
+	return parseConfig(b, path)
+}
+
+func parseConfig(b []byte, path string) (*config, error) {
+	var conf config
+	d := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()
+	err := d.Decode(&conf)
+	if err == nil {
+		return &conf, nil
+	}
+	if e, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(e.Errors) > 0 {
+		line, _ := e.Errors[0].Position()
+		return nil, usagef("configuration: %s:%d: there is no setting %q; the settings are those of dts serve --help, with _ for -",
+			path, line, strings.Join(e.Errors[0].Key(), "."))
+	}
+	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ := e.Position()
+		text := strings.TrimPrefix(e.Error(), "toml: ")
+		return nil, usagef("configuration: %s:%d: %s", path, line, text)
+	}
+	return nil, usagef("configuration: %s: %s", path, err)
+}
+
+// readFile reads a small file.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(b) > maxConfig {
+		err = fmt.Errorf("%s is longer than %d bytes", path, maxConfig)
+	}
+	return b, err
+}
+
+// setting returns the value of a flag or its variable, or what the file says, or the default.
+func setting[T any](c *cli.Context, flag string, get func(string) T, file *T, otherwise T) T {
+	switch {
+	case c.IsSet(flag) && fmt.Sprint(c.Value(flag)) != "": // an empty variable is none
+		return get(flag)
+	case file != nil:
+		return *file
+	}
+	return otherwise
+}
+
+// dataDir returns the data directory as an absolute path.
+func (conf *config) dataDir(c *cli.Context) (string, error) {
+	dir := setting(c, "data", c.String, conf.Data, "")
+	if dir == "" {
+		return defaultData()
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("data directory: %w", err)
+	}
+	return abs, nil
+}

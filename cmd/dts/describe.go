@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"dts"
+	"dts/sched/cron"
+)
+
+// width is how many columns the widest line of a cell takes.
+func width(s string) int {
+	w := 0
+	for line := range strings.SplitSeq(s, "\n") {
+		w = max(w, text.StringWidthWithoutEscSequences(line))
+	}
+	return w
+}
+
+// target says in one line what a task runs.
+func target(s *dts.Spec) string {
+	switch s.TargetType {
+	case dts.HTTPCallback:
+		if t, err := s.HTTP(); err == nil {
+			return clean(cmp.Or(t.Method, "POST") + " " + t.URL)
+		}
+	case dts.Command:
+		if t, err := s.Command(); err == nil {
+			if t.Shell != "" {
+				return clean(t.Shell)
+			}
+			return clean(words(t.Argv))
+		}
+	}
+	return string(s.TargetType)
+}
+
+// details says what else there is to a target: one fact a line.
+func details(s *dts.Spec) []fact {
+	var list []fact
+	switch s.TargetType {
+	case dts.HTTPCallback:
+		t, _ := s.HTTP()
+		list = append(list, fact{"Headers", clean(strings.Join(slices.Sorted(maps.Keys(t.Headers)), ", "))})
+		if t.Body != "" {
+			list = append(list, fact{"Body", size(int64(len(t.Body)))})
+		}
+	case dts.Command:
+		t, _ := s.Command()
+		list = append(list, fact{"In", clean(t.Dir)}, fact{"As user", clean(t.User)}, fact{"Shell", clean(t.ShellPath)},
+			fact{"Variables", clean(strings.Join(slices.Sorted(maps.Keys(t.Env)), ", "))})
+		if t.Stdin != "" {
+			list = append(list, fact{"Stdin", size(int64(len(t.Stdin)))})
+		}
+	}
+	return list
+}
+
+// displayName is what to call a task in a table.
+func displayName(s *dts.Spec) string {
+	return clean(cmp.Or(s.Name, clip(target(s), 40)))
+}
+
+// nameOf makes a name for what has none: the program, the host and path of a URL, or the first program of
+// a shell line that does something.
+func nameOf(s *dts.Spec) string {
+	switch s.TargetType {
+	case dts.HTTPCallback:
+		if t, err := s.HTTP(); err == nil {
+			if u, err := url.Parse(t.URL); err == nil {
+				return clip(u.Hostname()+strings.TrimSuffix(u.Path, "/"), 60)
+			}
+		}
+	case dts.Command:
+		if t, err := s.Command(); err == nil {
+			if len(t.Argv) > 0 {
+				return clip(filepath.Base(t.Argv[0]), 60)
+			}
+			return shellName(t.Shell)
+		}
+	}
+	return ""
+}
+
+// Words that begin a part of a shell line: wrappers stand before the program that counts, and what begins
+// with one of the others is preparation.
+var (
+	wrappers = map[string]bool{"nice": true, "ionice": true, "exec": true, "chronic": true, "sudo": true, "then": true,
+		"if": true, "!": true, "time": true, "nohup": true}
+	preparations = map[string]bool{"cd": true, "test": true, "[": true, "[[": true, "sleep": true, "command": true,
+		"export": true, "set": true, "umask": true, ".": true, "source": true}
+)
+
+// shellName finds the program that a shell line is about, or shortens the line.
+func shellName(line string) string {
+	parts := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("&|;\n", r) })
+	for _, part := range parts {
+		for _, w := range strings.Fields(part) {
+			w = strings.Trim(w, `'"(){}`)
+			if w == "" || wrappers[w] || strings.ContainsAny(w, "=$<>") || w[0] == '-' {
+				continue
+			}
+			if preparations[w] || strings.Contains(part, "sleep") {
+				break
+			}
+			return clip(filepath.Base(w), 60)
+		}
+	}
+	return clip(strings.Join(strings.Fields(line), " "), 60)
+}
+
+// scheduleWords says a schedule in English, with its expression.
+func scheduleWords(s *dts.Schedule) string {
+	if s.Cron == "" {
+		return cron.DescribeEvery(s.Interval())
+	}
+	d, err := cron.Describe(s.Cron)
+	if err != nil {
+		return s.Cron
+	}
+	return d
+}
+
+// zoneMatters reports whether the zone changes when a schedule fires.
+func zoneMatters(s *dts.Schedule) bool {
+	if s.Cron == "" || strings.HasPrefix(strings.ToLower(s.Cron), "@reboot") || strings.Contains(s.Cron, "TZ=") {
+		return false
+	}
+	_, every := cron.IntervalOf(s.Cron)
+	return !every
+}
+
+// nextOf computes the next n instants of a schedule; name is the seed of H and ~. The list is empty for
+// @reboot.
+func nextOf(s *dts.Schedule, name string, now time.Time, n int) ([]time.Time, error) {
+	loc, err := cron.LoadLocation(s.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	var c cron.Schedule
+	if d, ok := cron.IntervalOf(s.Cron); ok || s.Cron == "" {
+		if s.Cron == "" {
+			d = s.Interval()
+		}
+		anchor := s.StartTime
+		if anchor.IsZero() {
+			anchor = now
+		}
+		c = cron.Every(d, anchor.In(loc))
+	} else if c, err = cron.Parse(s.Cron, cron.Options{Location: loc, Seed: name}); err != nil {
+		return nil, err
+	}
+	c = cron.Bounded(c, s.StartTime, s.EndTime)
+	var list []time.Time
+	for at := c.Next(now); !at.IsZero() && len(list) < n; at = c.Next(at) {
+		list = append(list, at)
+	}
+	return list, nil
+}
+
+// instants writes a list of times, each with its distance.
+func (a *app) instants(list []time.Time, loc *time.Location) string {
+	lines := make([]string, len(list))
+	for i, at := range list {
+		lines[i] = clock(at, loc) + a.dim("  "+relative(at, a.now()))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// limits says how often and how long a task may run.
+func limits(s *dts.Spec, attempts int) string {
+	text := count(attempts, "attempt")
+	if attempts > 1 {
+		switch s.Retry.Backoff {
+		case dts.Fixed:
+			text += fmt.Sprintf(", %s apart", span(time.Duration(s.Retry.BaseDelayMS)*time.Millisecond))
+		case dts.List:
+			delays := make([]string, 0, len(s.Retry.DelaysMS))
+			for _, ms := range s.Retry.DelaysMS {
+				delays = append(delays, span(time.Duration(ms)*time.Millisecond))
+			}
+			text += ", after " + strings.Join(delays, ", ")
+		default:
+			text += fmt.Sprintf(", %s apart and then ever longer", span(time.Duration(s.Retry.BaseDelayMS)*time.Millisecond))
+		}
+	}
+	return text + "; each at most " + span(s.Timeout())
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"dts/web"
+)
+
+func (a *app) serveCommand() *cli.Command {
+	const limits = "Limits"
+	return &cli.Command{
+		Name: "serve", Usage: "run the server", Category: "The server",
+		Description: `Runs until SIGTERM or SIGINT, then lets runs finish for as long as --drain says. A second
+signal ends it at once. Everything can also be set in the configuration file, by the name of the flag
+with _ for -.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "data", EnvVars: []string{"DTS_DATA"}, Usage: "the `DIR` that holds everything; default: /var/lib/dts for root, else ~/.local/share/dts"},
+			&cli.StringFlag{Name: "listen", EnvVars: []string{"DTS_LISTEN"}, Usage: "TCP `ADDRESS`, or none; default: " + web.DefaultListen},
+			&cli.StringSliceFlag{Name: "allowed-host", EnvVars: []string{"DTS_ALLOWED_HOSTS"}, Usage: "another `NAME` by which browsers may reach it; can be repeated"},
+			&cli.BoolFlag{Name: "socket-group", EnvVars: []string{"DTS_SOCKET_GROUP"}, Usage: "let the group of the data directory use the socket"},
+			&cli.StringFlag{Name: "config", EnvVars: []string{"DTS_CONFIG"}, Usage: "a TOML `FILE` with settings"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say where it is"},
+			&cli.IntFlag{Name: "max-http", Category: limits, EnvVars: []string{"DTS_MAX_HTTP"}, DefaultText: "as the machine allows", Usage: "`N` HTTP calls in flight"},
+			&cli.IntFlag{Name: "max-commands", Category: limits, EnvVars: []string{"DTS_MAX_COMMANDS"}, DefaultText: "as the machine allows", Usage: "`N` commands at once"},
+			&cli.StringFlag{Name: "drain", Category: limits, EnvVars: []string{"DTS_DRAIN"}, Usage: "how long running tasks may go on after the signal to stop, a `DURATION`; default: 30s"},
+			&cli.StringFlag{Name: "keep", Category: limits, EnvVars: []string{"DTS_KEEP"}, Usage: "how long finished tasks are kept, a `DURATION`; default: 30d"},
+			&cli.Int64Flag{Name: "keep-rows", Category: limits, EnvVars: []string{"DTS_KEEP_ROWS"}, DefaultText: "1000000", Usage: "at most `N` finished tasks are kept"},
+			&cli.BoolFlag{Name: "trust-clock", EnvVars: []string{"DTS_TRUST_CLOCK"}, Usage: "fire although the clock is earlier than the newest time in the data"},
+			&cli.StringFlag{Name: "log-level", EnvVars: []string{"DTS_LOG_LEVEL"}, Usage: "debug, info, warn or error; default: info"},
+			&cli.StringFlag{Name: "log-format", EnvVars: []string{"DTS_LOG_FORMAT"}, Usage: "text or json; default: text"},
+		},
+		Action: a.serve,
+	}
+}
+
+func (a *app) serve(c *cli.Context) error {
+	if err := noArgs(c); err != nil {
+		return err
+	}
+	conf, err := loadConfig(c)
+	if err != nil {
+		return err
+	}
+	o, err := a.serverOptions(c, conf)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	defer a.onSignals(stop, o.Log)()
+	systemd := newNotifier(o.Log, o.SocketPath)
+	o.Ready = func(url string) {
+		if !c.Bool("quiet") {
+			a.welcome(o, url)
+		}
+		systemd.ready(ctx)
+	}
+	err = runServer(ctx, o)
+	systemd.wait(stop)
+	return err
+}
+
+// onSignals calls stop at the first signal and ends the process at the second, at once. The function it
+// returns ends that.
+func (a *app) onSignals(stop func(), log *slog.Logger) func() {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-done:
+			return
+		case s := <-signals:
+			log.Info("stopping; a second signal ends it at once", "signal", s.String())
+			notifyStopping(log)
+			stop()
+		}
+		select {
+		case <-done:
+		case s := <-signals:
+			code := exitInterrupted
+			if n, ok := s.(syscall.Signal); ok {
+				code = 128 + int(n)
+			}
+			os.Exit(code)
+		}
+	}()
+	return func() { signal.Stop(signals); close(done); <-ended }
+}
+
+// serverOptions reads the settings of a server.
+func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error) {
+	o := serverOptions{
+		Listen:        setting(c, "listen", c.String, conf.Listen, web.DefaultListen),
+		SocketGroup:   setting(c, "socket-group", c.Bool, conf.SocketGroup, false),
+		AllowedHosts:  conf.AllowedHosts,
+		HTTPSlots:     setting(c, "max-http", c.Int, conf.MaxHTTP, 0),
+		CommandSlots:  setting(c, "max-commands", c.Int, conf.MaxCommands, 0),
+		RetentionRows: setting(c, "keep-rows", c.Int64, conf.KeepRows, 1_000_000),
+		TrustClock:    setting(c, "trust-clock", c.Bool, conf.TrustClock, false),
+	}
+	var err error
+	if o.DataDir, err = conf.dataDir(c); err != nil {
+		return o, err
+	}
+	o.SocketPath = socketPath(o.DataDir)
+	if c.IsSet("allowed-host") {
+		o.AllowedHosts = nil
+		for _, h := range c.StringSlice("allowed-host") {
+			o.AllowedHosts = append(o.AllowedHosts, strings.FieldsFunc(h, func(r rune) bool { return r == ',' || r == ' ' })...)
+		}
+	}
+	for _, n := range []struct {
+		flag  string
+		value int64
+		low   int64
+	}{{"--max-http", int64(o.HTTPSlots), 0}, {"--max-commands", int64(o.CommandSlots), 0}, {"--keep-rows", o.RetentionRows, 1}} {
+		if n.value < n.low {
+			return o, usagef("%s: is %d; use at least %d", n.flag, n.value, n.low)
+		}
+	}
+	if o.DrainTimeout, err = parseSpan("--drain", setting(c, "drain", c.String, conf.Drain, "30s"), 0); err != nil {
+		return o, err
+	}
+	if o.Retention, err = parseSpan("--keep", setting(c, "keep", c.String, conf.Keep, "30d"), time.Minute); err != nil {
+		return o, err
+	}
+	o.Log, err = newLogger(a.err, setting(c, "log-level", c.String, conf.LogLevel, "info"), setting(c, "log-format", c.String, conf.LogFormat, "text"))
+	return o, err
+}
+
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, usagef("--log-level: %q is not known; use debug, info, warn or error", clip(level, 20))
+	}
+	o := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, o)), nil
+	}
+	return nil, usagef("--log-format: %q is not known; use text or json", clip(format, 20))
+}
+
+// welcome says where the server is and what to do next.
+func (a *app) welcome(o serverOptions, url string) {
+	here := ""
+	if dir, err := defaultData(); err != nil || dir != o.DataDir {
+		here = " --data " + words([]string{o.DataDir})
+		if env := os.Getenv("DTS_DATA"); env != "" {
+			if abs, err := filepath.Abs(env); err == nil && abs == o.DataDir {
+				here = ""
+			}
+		}
+	}
+	a.printf("%s is ready\n", a.bold("dts "+thisBuild().Version))
+	list := []fact{{"Address", cmp.Or(url, "none: it listens on its socket only")}, {"Socket", o.SocketPath}, {"Data", o.DataDir}}
+	if url != "" {
+		list = append(list, fact{"Open the page", "dts" + here + " ui"})
+	}
+	list = append(list, fact{"Add a task", "dts" + here + ` add --cron "*/5 * * * *" -- ./backup.sh`}, fact{"See what ran", "dts" + here + " ls"})
+	a.facts(list)
+	if os.Geteuid() == 0 {
+		a.printf("  It runs as root, and so do the tasks unless they name another user.\n")
+	}
+}

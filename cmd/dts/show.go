@@ -1,0 +1,340 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"dts"
+	"dts/sched/cron"
+	"dts/web/api"
+)
+
+// What `dts show` shows at most.
+const (
+	shownNext   = 5
+	shownLedger = 10
+	shownLines  = 10 // the last ones of the output
+)
+
+func (a *app) showCommand() *cli.Command {
+	return &cli.Command{
+		Name: "show", Usage: "show a task with its attempts, or a recurring task with what ran and what did not", ArgsUsage: "NAME|ID", Category: "Tasks",
+		Flags:  withConnection(jsonFlag()),
+		Action: a.show,
+	}
+}
+
+func (a *app) show(c *cli.Context) error {
+	ref, err := oneArg(c, "NAME or ID")
+	if err != nil {
+		return err
+	}
+	return a.withServer(c, func(l *link) error {
+		x, err := l.resolve(c.Context, ref)
+		if err != nil {
+			return err
+		}
+		if x.task != nil {
+			return a.showTask(c.Context, l, x.task, c.Bool("json"))
+		}
+		return a.showRecurring(c.Context, l, x.recurring, c.Bool("json"))
+	})
+}
+
+func (a *app) showTask(ctx context.Context, l *link, t *dts.Task, asJSON bool) error {
+	attempts, err := l.Attempts(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(struct {
+			Task     *dts.Task      `json:"task"`
+			Attempts []*dts.Attempt `json:"attempts"`
+		}{t, append([]*dts.Attempt{}, attempts...)})
+	}
+	a.printTask(t)
+	if len(attempts) == 0 {
+		return nil
+	}
+	a.attemptTable(attempts)
+	out, err := l.Output(ctx, t.ID, 0)
+	if err != nil {
+		return err
+	}
+	a.outputTail(t, out)
+	return nil
+}
+
+func (a *app) printTask(t *dts.Task) {
+	now := a.now()
+	status := a.status(string(t.Status))
+	switch {
+	case t.Status == dts.Skipped:
+		status += ": " + reason(t.SkipReason)
+	case t.Status == dts.Pending && t.Attempts > 0:
+		status += ", waits for another attempt"
+	}
+	a.printf("%s  %s\n", a.bold(displayName(&t.Spec)), status)
+	list := append([]fact{{"Id", t.ID}, {"About", clean(t.Description)}, {"Runs", target(&t.Spec)}}, details(&t.Spec)...)
+	list = append(list, fact{"Due", clock(t.DueAt, a.loc) + a.dim("  "+relative(t.DueAt, now))})
+	if !t.DueAt.Equal(t.ScheduledAt) {
+		list = append(list, fact{"Was planned", clock(t.ScheduledAt, a.loc)})
+	}
+	if t.Status == dts.Pending && !t.NextAttemptAt.IsZero() {
+		list = append(list, fact{"Next attempt", clock(t.NextAttemptAt, a.loc) + a.dim("  "+relative(t.NextAttemptAt, now))})
+	}
+	if !t.StartedAt.IsZero() {
+		text := clock(t.StartedAt, a.loc)
+		if t.LatenessUS != nil {
+			text += ", " + late(*t.LatenessUS)
+		}
+		if t.SLAMet != nil && !*t.SLAMet {
+			text += ", missed its SLA of " + span(t.SLA())
+		}
+		list = append(list, fact{"Started", text})
+	}
+	if !t.CompletedAt.IsZero() {
+		list = append(list, fact{"Ended", clock(t.CompletedAt, a.loc) + a.dim("  "+relative(t.CompletedAt, now))})
+	}
+	if !t.ExpiresAt.IsZero() {
+		list = append(list, fact{"Expires", clock(t.ExpiresAt, a.loc)})
+	}
+	if t.RecurringTaskID != "" {
+		list = append(list, fact{"Recurring task", t.RecurringTaskID + " (" + strings.ToLower(string(t.Origin)) + ")"})
+	}
+	list = append(list, specFacts(&t.Spec)...)
+	list = append(list, fact{"Limits", limits(&t.Spec, t.MaxAttempts)},
+		fact{"Added", clock(t.CreatedAt, a.loc) + by(t.CreatedBy)}, fact{"Error", clean(t.LastError)})
+	a.facts(list)
+}
+
+// specFacts are those that most tasks leave at their defaults.
+func specFacts(s *dts.Spec) []fact {
+	var list []fact
+	if s.Queue != "default" {
+		list = append(list, fact{"Queue", s.Queue})
+	}
+	if s.Priority != dts.Medium {
+		list = append(list, fact{"Priority", strings.ToLower(string(s.Priority))})
+	}
+	if s.Delivery == dts.AtMostOnce {
+		list = append(list, fact{"Delivery", "at most once"})
+	}
+	var labels []string
+	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
+		labels = append(labels, clean(k+"="+s.Labels[k]))
+	}
+	return append(list, fact{"Labels", strings.Join(labels, ", ")})
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " by " + clean(who)
+}
+
+func (a *app) attemptTable(attempts []*dts.Attempt) {
+	var rows [][]string
+	for _, t := range attempts {
+		took := "–"
+		if t.State != dts.AttemptRunning {
+			took = span(time.Duration(t.DurationUS) * time.Microsecond)
+		}
+		result := clean(t.Error)
+		switch {
+		case result != "":
+		case t.ExitCode != nil:
+			result = fmt.Sprintf("exit code %d", *t.ExitCode)
+		case t.HTTPStatus != 0:
+			result = fmt.Sprintf("HTTP %d", t.HTTPStatus)
+		}
+		rows = append(rows, []string{fmt.Sprint(t.Number), a.status(string(t.State)), t.StartedAt.In(a.loc).Format("01-02 15:04:05"),
+			span(time.Duration(max(t.LatenessUS, 0)) * time.Microsecond), took, used(t), result})
+	}
+	a.printf("\n")
+	a.table([]string{"ATTEMPT", "STATE", "STARTED", "LATE", "TOOK", "CPU, MEMORY", "RESULT"}, rows, 6)
+}
+
+func used(t *dts.Attempt) string {
+	if t.CPUUS == 0 && t.MaxRSSBytes == 0 {
+		return "–"
+	}
+	return span(time.Duration(t.CPUUS)*time.Microsecond) + ", " + size(t.MaxRSSBytes)
+}
+
+// outputTail prints the end of an output.
+func (a *app) outputTail(t *dts.Task, out *api.OutputAnswer) {
+	text := strings.TrimRight(out.Head+out.Tail, "\n")
+	if text == "" {
+		a.printf("\n%s\n", a.dim("It printed nothing."))
+		return
+	}
+	lines := strings.Split(text, "\n")
+	title := "Output"
+	if len(lines) > shownLines {
+		title = fmt.Sprintf("The last %d lines of its output; all of it: dts logs %s", shownLines, t.ID)
+		lines = lines[len(lines)-shownLines:]
+	}
+	a.printf("\n%s\n", a.dim(title))
+	for _, line := range lines {
+		a.printf("  %s\n", clean(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    ")))
+	}
+}
+
+func (a *app) showRecurring(ctx context.Context, l *link, r *dts.RecurringTask, asJSON bool) error {
+	next, err := l.Upcoming(ctx, r.ID, shownNext)
+	if err != nil {
+		return err
+	}
+	ledger, err := l.pastOccurrences(ctx, r.ID, a.now(), shownLedger)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(struct {
+			Recurring *dts.RecurringTask `json:"recurring_task"`
+			Upcoming  []*dts.Task        `json:"upcoming"`
+			Ledger    []dts.Occurrence   `json:"occurrences"`
+		}{r, append([]*dts.Task{}, next...), append([]dts.Occurrence{}, ledger...)})
+	}
+	a.printRecurring(r, next)
+	a.ledgerTable(ledger)
+	return nil
+}
+
+// pastOccurrences returns the newest lines of the ledger without what is still planned.
+func (l *link) pastOccurrences(ctx context.Context, id string, now time.Time, limit int) ([]dts.Occurrence, error) {
+	var list []dts.Occurrence
+	seen := 0
+	for o, err := range l.AllOccurrences(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		if o.Task == nil || !planned(o.Task) || o.Task.DueAt.Before(now) {
+			list = append(list, o)
+		}
+		if seen++; len(list) == limit || seen == maxScan {
+			break
+		}
+	}
+	return list, nil
+}
+
+func (a *app) printRecurring(r *dts.RecurringTask, next []*dts.Task) {
+	a.printf("%s  %s\n", a.bold(displayName(&r.Spec)), a.status(string(r.Status)))
+	loc := a.loc
+	if zone, err := cron.LoadLocation(r.TimeZone); err == nil && zoneMatters(&r.Schedule) {
+		loc = zone
+	}
+	list := append([]fact{{"Id", r.ID}, {"About", clean(r.Description)}, {"Runs", target(&r.Spec)}}, details(&r.Spec)...)
+	text := scheduleWords(&r.Schedule)
+	if r.Cron != "" {
+		text += "  " + a.dim(clean(r.Cron))
+	}
+	list = append(list, fact{"Schedule", text})
+	if zoneMatters(&r.Schedule) {
+		list = append(list, fact{"Time zone", loc.String()})
+	}
+	if r.Status == dts.Paused {
+		text := "since " + clock(r.PausedAt, a.loc)
+		if !r.PausedUntil.IsZero() {
+			text += ", until " + clock(r.PausedUntil, a.loc)
+		}
+		if r.PauseNote != "" {
+			text += ": " + clean(r.PauseNote)
+		}
+		list = append(list, fact{"Paused", text})
+	}
+	times := make([]time.Time, len(next))
+	for i, t := range next {
+		times[i] = t.DueAt
+	}
+	if len(times) > 0 {
+		list = append(list, fact{"Next", a.instants(times, loc)})
+	}
+	if !r.StartTime.IsZero() && r.StartTime.After(a.now()) {
+		list = append(list, fact{"From", clock(r.StartTime, loc)})
+	}
+	if !r.EndTime.IsZero() {
+		list = append(list, fact{"Until", clock(r.EndTime, loc)})
+	}
+	runs := fmt.Sprintf("%d ended, %d of them well", r.RunsCount, r.CompletedCount)
+	if r.MaxRuns > 0 {
+		runs += fmt.Sprintf("; at most %d", r.MaxRuns)
+	}
+	list = append(list, fact{"Runs so far", runs})
+	list = append(list, specFacts(&r.Spec)...)
+	missed := "after an outage it runs the newest missed instant"
+	if r.CatchUpMode == dts.SkipMissed {
+		missed = "what is missed in an outage does not run"
+	}
+	overlap := "a run may overlap the one before"
+	if r.OverlapPolicy == dts.OverlapSkip {
+		overlap = "while a run lasts, the next is skipped"
+	}
+	a.facts(append(list, fact{"Rules", missed + ";\n" + overlap}, fact{"Limits", limits(&r.Spec, r.Retry.MaxAttempts)},
+		fact{"Added", clock(r.CreatedAt, a.loc) + by(r.CreatedBy)}))
+}
+
+func (a *app) ledgerTable(ledger []dts.Occurrence) {
+	if len(ledger) == 0 {
+		a.printf("\n%s\n", a.dim("It has not run yet."))
+		return
+	}
+	var rows [][]string
+	for _, o := range ledger {
+		at := o.ScheduledAt.In(a.loc).Format("2006-01-02 15:04:05")
+		switch {
+		case o.Task != nil:
+			t := o.Task
+			note := clean(t.LastError)
+			if t.Status == dts.Skipped {
+				note = reason(t.SkipReason)
+			} else if t.Origin != dts.OriginSchedule && note == "" {
+				note = strings.ToLower(strings.ReplaceAll(string(t.Origin), "_", " "))
+			}
+			took := "–"
+			if !t.CompletedAt.IsZero() && !t.StartedAt.IsZero() {
+				took = span(t.CompletedAt.Sub(t.StartedAt))
+			}
+			rows = append(rows, []string{at, a.status(string(t.Status)), taskLate(t), took, note})
+		case o.Skip != nil:
+			note := reason(o.Skip.Reason)
+			if o.Skip.Count > 1 {
+				note = fmt.Sprintf("%d instants from %s on: %s", o.Skip.Count, o.Skip.From.In(a.loc).Format("2006-01-02 15:04:05"), note)
+			}
+			if o.Skip.Note != "" {
+				note += " (" + clean(o.Skip.Note) + ")"
+			}
+			rows = append(rows, []string{at, a.status(string(dts.Skipped)), "–", "–", note})
+		}
+	}
+	a.printf("\n")
+	a.table([]string{"INSTANT", "STATUS", "LATE", "TOOK", "NOTE"}, rows, 4)
+}
+
+// reason says in words why an instant did not run.
+func reason(r dts.Reason) string {
+	switch r {
+	case dts.ReasonPaused:
+		return "it was paused"
+	case dts.ReasonOverlap:
+		return "the run before was not over"
+	case dts.ReasonCatchUp:
+		return "missed, and another instant ran instead"
+	case dts.ReasonExpired:
+		return "it had expired"
+	case dts.ReasonRemoved:
+		return "someone removed it"
+	case dts.ReasonCancelled:
+		return "the recurring task was removed"
+	}
+	return clean(strings.ToLower(string(r)))
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+	"github.com/urfave/cli/v2"
+
+	"dts"
+)
+
+func (a *app) statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "say how the server is doing", Category: "The server",
+		Description: "Exits with 1 when the server is not ready: it does not take or fire tasks.",
+		Flags:       withConnection(jsonFlag()),
+		Action: func(c *cli.Context) error {
+			if err := noArgs(c); err != nil {
+				return err
+			}
+			return a.withServer(c, func(l *link) error {
+				s, err := l.Status(c.Context)
+				if err != nil {
+					return err
+				}
+				if c.Bool("json") {
+					err = a.printJSON(s)
+				} else {
+					var n *dts.Counts
+					if n, err = l.Counts(c.Context); err == nil {
+						a.printStatus(s, n)
+					}
+				}
+				if err == nil && !s.Ready {
+					return exitOnly(exitFailed)
+				}
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
+	state := a.paint("ready", color.FgGreen)
+	switch {
+	case s.Draining:
+		state = a.paint("stopping", color.FgYellow)
+	case !s.Ready:
+		state = a.paint("not ready", color.FgRed)
+	}
+	a.printf("%s  %s\n", a.bold("dts "+clean(s.Version)), state)
+	for _, why := range s.NotReady {
+		a.printf("  %s\n", clean(why))
+	}
+	more := ""
+	if n.Capped {
+		more = " (counted to 10000)"
+	}
+	held := int64(0)
+	for _, r := range s.Shards {
+		held += int64(r.To - r.From + 1)
+	}
+	list := []fact{
+		{"Node", fmt.Sprintf("%s, up for %s, holds %d of %d shards", clean(s.Node), span(s.Now.Sub(s.StartedAt).Truncate(time.Second)), held, dts.Shards)},
+		{"Tasks", fmt.Sprintf("%d pending, %d running, %d failed%s", n.Pending, n.Running, n.Failed, more)},
+	}
+	for _, p := range s.Pools {
+		name := "HTTP calls"
+		if p.TargetType == dts.Command {
+			name = "Commands"
+		}
+		text := fmt.Sprintf("%d of %d running", p.Running, p.Slots)
+		if p.Ready > 0 {
+			text += fmt.Sprintf(", %d wait for a slot", p.Ready)
+		}
+		list = append(list, fact{name, text})
+	}
+	lag := "none: nothing that is due waits"
+	if s.LagUS > 0 {
+		lag = span(time.Duration(s.LagUS) * time.Microsecond)
+	}
+	ahead := "all there are"
+	if !s.Watermark.IsZero() {
+		ahead = "those due until " + clock(s.Watermark, a.loc)
+	}
+	list = append(list, fact{"Lag", lag},
+		fact{"In memory", fmt.Sprintf("%s, %s; %d claimed", count(s.HeapSize, "task"), ahead, s.Claimed)})
+	if !s.NextWakeAt.IsZero() {
+		list = append(list, fact{"Next wake", relative(s.NextWakeAt, s.Now)})
+	}
+	clockText := s.Timer
+	if s.ClockSteps > 0 {
+		clockText += ", stepped " + count(int(s.ClockSteps), "time")
+	}
+	if d := a.now().Sub(s.Now); d > 5*time.Second || d < -5*time.Second {
+		clockText += "; this machine's clock differs by " + strings.TrimPrefix(span(d), "-")
+	}
+	if s.ClockHeld != "" {
+		clockText = a.paint("held: "+clean(s.ClockHeld), color.FgRed)
+	}
+	list = append(list, fact{"Clock", clockText})
+	if s.ActivePaused > 0 {
+		list = append(list, fact{"Paused", count(s.ActivePaused, "recurring task")})
+	}
+	store := "writes well"
+	if s.UnwrittenRuns > 0 {
+		store += fmt.Sprintf("; %s on the way to the disk", count(s.UnwrittenRuns, "result"))
+	}
+	if s.StoreError != "" {
+		store = a.paint(clean(s.StoreError), color.FgRed) + " since " + clock(s.StoreErrorFrom, a.loc)
+	}
+	a.facts(append(list, fact{"Store", store}))
+}

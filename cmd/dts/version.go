@@ -1,0 +1,71 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Set by the linker: -ldflags "-X main.version=… -X main.commit=… -X main.date=…". What is empty is taken
+// from what the Go tool records in the binary.
+var version, commit, date string
+
+// build says which program this is.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"` // of the commit, RFC 3339
+	Go      string `json:"go"`
+	System  string `json:"system"`
+}
+
+func thisBuild() build {
+	b := build{Version: version, Commit: commit, Date: date, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "(devel)" {
+			b.Version = cmp.Or(b.Version, v)
+		}
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Commit = cmp.Or(b.Commit, s.Value[:min(len(s.Value), 12)])
+			case "vcs.time":
+				b.Date = cmp.Or(b.Date, s.Value)
+			}
+		}
+	}
+	b.Version = cmp.Or(b.Version, "unreleased")
+	return b
+}
+
+func (b build) String() string {
+	s := "dts " + b.Version
+	if b.Commit != "" {
+		s += " (" + b.Commit
+		if b.Date != "" {
+			s += ", " + b.Date
+		}
+		s += ")"
+	}
+	return s + fmt.Sprintf(" %s %s", b.Go, b.System)
+}
+
+func (a *app) versionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "version", Usage: "print the version", Category: "This program",
+		Flags: []cli.Flag{jsonFlag()},
+		Action: func(c *cli.Context) error {
+			if err := noArgs(c); err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return a.printJSON(thisBuild())
+			}
+			a.printf("%s\n", thisBuild())
+			return nil
+		},
+	}
+}
