@@ -292,7 +292,7 @@ func (a *app) scheduleFacts(r *dts.RecurringTask, z zone) []fact {
 	case err == nil:
 		list = append(list, fact{"Next", "never again"})
 	}
-	if !r.StartTime.IsZero() && r.StartTime.After(from) {
+	if r.StartTime.After(from) && !r.StartTime.Equal(r.NextRunAt) {
 		list = append(list, fact{"From", clock(r.StartTime, z.loc)})
 	}
 	if !r.EndTime.IsZero() {

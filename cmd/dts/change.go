@@ -117,7 +117,7 @@ func (a *app) resumeCommand() *cli.Command {
 			}
 			line := a.bold(displayName(&r.Spec)) + " is active again"
 			if !r.NextRunAt.IsZero() {
-				line += "; it runs next " + relative(r.NextRunAt, a.now())
+				line += "; its next run is due " + relative(r.NextRunAt, a.now())
 			}
 			return r, line, nil
 		},
@@ -188,6 +188,9 @@ func (a *app) rmCommand() *cli.Command {
 			return nil
 		},
 		do: func(ctx context.Context, l *link, x thing) (any, string, error) {
+			if x.task != nil && x.task.RecurringTaskID != "" && x.byName {
+				return nil, "", failf("there is no recurring task %q any more; to remove one of its runs, give the run's id", x.task.Name)
+			}
 			if !force {
 				if yes, err := a.confirm("Remove the " + x.what() + "?"); err != nil || !yes {
 					return nil, "", err

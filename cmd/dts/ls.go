@@ -243,10 +243,11 @@ func (a *app) recurringTable(list []*dts.RecurringTask) {
 	}
 	now := a.now()
 	var rows [][]string
+	var byID []string // those that their name does not find
 	for _, r := range list {
 		name := displayName(&r.Spec)
 		if r.Name == "" || names[r.Name] > 1 {
-			name += "\n" + a.dim(r.ID) // the name alone would not find it
+			byID = append(byID, fmt.Sprintf("  %s  %s, %s", r.ID, name, strings.ToLower(scheduleWords(&r.Schedule)[:1])+scheduleWords(&r.Schedule)[1:]))
 		}
 		schedule := clean(r.Cron)
 		if schedule == "" {
@@ -273,6 +274,9 @@ func (a *app) recurringTable(list []*dts.RecurringTask) {
 		rows = append(rows, []string{name, schedule, next, last, fmt.Sprint(r.RunsCount)})
 	}
 	a.table([]string{"RECURRING", "SCHEDULE", "NEXT", "LAST RUN", "RUNS"}, rows, 0)
+	if len(byID) > 0 {
+		a.printf("%s\n%s\n", a.dim("These need their ids, because they share a name or have none:"), strings.Join(byID, "\n"))
+	}
 }
 
 func (a *app) taskTable(list []*dts.Task) {

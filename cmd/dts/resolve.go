@@ -11,6 +11,7 @@ import (
 type thing struct {
 	task      *dts.Task
 	recurring *dts.RecurringTask
+	byName    bool // it was not given by its id
 }
 
 func (t thing) id() string {
@@ -56,7 +57,7 @@ func (l *link) resolve(ctx context.Context, ref string) (thing, error) {
 	case err != nil:
 		return thing{}, err
 	case len(named) == 1:
-		return thing{recurring: named[0]}, nil
+		return thing{recurring: named[0], byName: true}, nil
 	case len(named) > 1:
 		ids := make([]string, len(named))
 		for i, r := range named {
@@ -68,7 +69,7 @@ func (l *link) resolve(ctx context.Context, ref string) (thing, error) {
 	if err == nil && t == nil {
 		err = failf("there is no task and no recurring task %q; dts ls shows what there is", ref)
 	}
-	return thing{task: t}, err
+	return thing{task: t, byName: true}, err
 }
 
 // recurringNamed returns the recurring tasks of a name that are not cancelled.

@@ -159,7 +159,7 @@ func (a *app) attemptTable(attempts []*dts.Attempt) {
 			span(time.Duration(max(t.LatenessUS, 0)) * time.Microsecond), took, used(t), result})
 	}
 	a.printf("\n")
-	a.table([]string{"ATTEMPT", "STATE", "STARTED", "LATE", "TOOK", "CPU, MEMORY", "RESULT"}, rows, 6)
+	a.table([]string{"#", "STATE", "STARTED", "LATE", "TOOK", "CPU, MEMORY", "RESULT"}, rows, 6)
 }
 
 func used(t *dts.Attempt) string {
@@ -259,7 +259,7 @@ func (a *app) printRecurring(r *dts.RecurringTask, next []*dts.Task) {
 	if len(times) > 0 {
 		list = append(list, fact{"Next", a.instants(times, loc)})
 	}
-	if !r.StartTime.IsZero() && r.StartTime.After(a.now()) {
+	if r.StartTime.After(a.now()) && !r.StartTime.Equal(r.NextRunAt) {
 		list = append(list, fact{"From", clock(r.StartTime, loc)})
 	}
 	if !r.EndTime.IsZero() {
@@ -308,7 +308,7 @@ func (a *app) ledgerTable(ledger []dts.Occurrence) {
 		case o.Skip != nil:
 			note := reason(o.Skip.Reason)
 			if o.Skip.Count > 1 {
-				note = fmt.Sprintf("%d instants from %s on: %s", o.Skip.Count, o.Skip.From.In(a.loc).Format("2006-01-02 15:04:05"), note)
+				note = fmt.Sprintf("%s; %d instants since %s", note, o.Skip.Count, o.Skip.From.In(a.loc).Format("01-02 15:04:05"))
 			}
 			if o.Skip.Note != "" {
 				note += " (" + clean(o.Skip.Note) + ")"

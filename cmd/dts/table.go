@@ -5,6 +5,7 @@ import (
 
 	"github.com/fatih/color"
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"dts"
 )
@@ -36,7 +37,8 @@ func (a *app) table(headers []string, rows [][]string, flexible int) {
 	a.printf("%s\n", t.Render())
 }
 
-// narrow cuts the flexible column to what the terminal has room for.
+// narrow fits the flexible column to what the terminal has room for: the last column is wrapped, another one
+// cut.
 func (a *app) narrow(headers []string, rows [][]string, flexible int) {
 	taken := 0
 	for i, h := range headers {
@@ -49,13 +51,13 @@ func (a *app) narrow(headers []string, rows [][]string, flexible int) {
 		}
 		taken += widest + 2
 	}
-	room := max(a.width-taken-1, 8)
+	room := a.width - taken - 1
 	for _, row := range rows {
-		lines := strings.Split(row[flexible], "\n")
-		for i, l := range lines {
-			lines[i] = clip(l, room)
+		if flexible == len(headers)-1 {
+			row[flexible] = strings.TrimRight(text.WrapSoft(row[flexible], max(room, 16)), " ")
+		} else {
+			row[flexible] = clip(row[flexible], max(room, 8))
 		}
-		row[flexible] = strings.Join(lines, "\n")
 	}
 }
 

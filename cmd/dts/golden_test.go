@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dts"
+	"dts/web/api"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares what f prints on a terminal of 80 columns, in Berlin at a fixed time, with a file.
+func golden(t *testing.T, name string, f func(a *app)) {
+	t.Helper()
+	var out bytes.Buffer
+	f(&app{out: &out, err: &out, loc: berlin(t), zone: "Europe/Berlin", width: 80, now: func() time.Time { return goldenNow }})
+	path := filepath.Join("../../testdata/cli/golden", name)
+	if *update {
+		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+var goldenNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return goldenNow.Add(-d) }
+
+func ptr[T any](v T) *T { return &v }
+
+func exampleSpec(name string) dts.Spec {
+	s := dts.Spec{Name: name, TargetType: dts.Command, TargetConfig: []byte(`{"argv":["/srv/run","--all"],"dir":"/srv"}`), Labels: map[string]string{"team": "ops"}}
+	if err := s.Normalize(); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func exampleTasks() []*dts.Task {
+	return []*dts.Task{
+		{ID: "019ca8f0-0000-7000-8000-000000000001", Spec: exampleSpec("index"), Status: dts.Running, StartedAt: ago(95 * time.Second), LatenessUS: ptr(int64(120))},
+		{ID: "019ca8f0-0000-7000-8000-000000000002", Spec: exampleSpec("a-name-that-is-much-too-long-for-this-column"), Status: dts.Pending, RunAt: ago(-4 * time.Minute)},
+		{ID: "019ca8f0-0000-7000-8000-000000000003", Spec: exampleSpec("backup.sh"), Status: dts.Success, CompletedAt: ago(2 * time.Minute), LatenessUS: ptr(int64(95))},
+		{ID: "019ca8f0-0000-7000-8000-000000000004", Spec: exampleSpec("mail\x1b[2J"), Status: dts.Failed, CompletedAt: ago(26 * time.Hour), LatenessUS: ptr(int64(4_200_000))},
+		{ID: "019ca8f0-0000-7000-8000-000000000005", Spec: exampleSpec("old"), Status: dts.Skipped, SkipReason: dts.ReasonExpired, RunAt: ago(72 * time.Hour)},
+	}
+}
+
+func exampleRecurring() *dts.RecurringTask {
+	return &dts.RecurringTask{
+		ID: "019ca8f0-0000-7000-8000-00000000000a", Spec: exampleSpec("backup.sh"),
+		Schedule: dts.Schedule{Cron: "30 2 * * mon-fri", TimeZone: "Europe/Berlin"}, Status: dts.Active,
+		CatchUpMode: dts.RunLatest, OverlapPolicy: dts.OverlapSkip, CreatedAt: ago(1000 * time.Hour), CreatedBy: "alice (socket)",
+		NextRunAt: ago(-13*time.Hour - 30*time.Minute), LastRunAt: ago(58 * time.Hour), LastStatus: dts.Success, RunsCount: 29, CompletedCount: 28,
+	}
+}
+
+func TestTables(t *testing.T) {
+	golden(t, "tasks", func(a *app) { a.taskTable(exampleTasks()) })
+	golden(t, "recurring", func(a *app) {
+		active, paused, twin, gone := exampleRecurring(), exampleRecurring(), exampleRecurring(), exampleRecurring()
+		paused.Name, paused.Status, paused.PausedUntil = "report", dts.Paused, ago(-2*time.Hour)
+		twin.ID = "019ca8f0-0000-7000-8000-00000000000b"
+		twin.Cron, twin.IntervalSeconds, twin.LastRunAt = "", 5400, time.Time{}
+		gone.Name, gone.Status, gone.LastStatus = "gone", dts.Ended, dts.Failed
+		a.recurringTable([]*dts.RecurringTask{active, paused, twin, gone})
+	})
+	golden(t, "colours", func(a *app) {
+		a.colour = true
+		a.taskTable(exampleTasks()[:3])
+	})
+}
+
+func TestShown(t *testing.T) {
+	golden(t, "task", func(a *app) {
+		task := exampleTasks()[3]
+		task.Name, task.MaxAttempts, task.Attempts = "mail", 3, 2
+		task.ScheduledAt, task.DueAt, task.StartedAt, task.CreatedAt = ago(27*time.Hour), ago(27*time.Hour), ago(26*time.Hour), ago(30*time.Hour)
+		task.SLAMet, task.LastError = ptr(false), "exit code 3"
+		a.printTask(task)
+		a.attemptTable([]*dts.Attempt{
+			{Number: 1, State: dts.AttemptTimedOut, StartedAt: ago(27 * time.Hour), LatenessUS: 95, DurationUS: 300e6, CPUUS: 1500, MaxRSSBytes: 3 << 20, Error: "it took longer than 5m"},
+			{Number: 2, State: dts.AttemptFailed, StartedAt: ago(26 * time.Hour), LatenessUS: 120, DurationUS: 910_000, ExitCode: ptr(3)},
+		})
+		a.outputTail(task, &api.OutputAnswer{Head: "one\r\n\ttwo\x1b[31m\n"})
+	})
+	golden(t, "recurring-task", func(a *app) {
+		r := exampleRecurring()
+		next := []*dts.Task{{DueAt: r.NextRunAt}, {DueAt: r.NextRunAt.Add(24 * time.Hour)}}
+		a.printRecurring(r, next)
+		ran := exampleTasks()[2]
+		ran.StartedAt, ran.Origin = ran.CompletedAt.Add(-910*time.Millisecond), dts.OriginSchedule
+		a.ledgerTable([]dts.Occurrence{
+			{ScheduledAt: ago(10 * time.Hour), Task: ran},
+			{ScheduledAt: ago(34 * time.Hour), Skip: &dts.Skip{From: ago(82 * time.Hour), Count: 3, Reason: dts.ReasonPaused, Note: "moving house"}},
+			{ScheduledAt: ago(100 * time.Hour), Skip: &dts.Skip{Count: 1, Reason: dts.ReasonOverlap}},
+		})
+	})
+	golden(t, "status", func(a *app) {
+		a.printStatus(&dts.SchedulerStatus{
+			Node: "n1", Version: "1.2.3", StartedAt: ago(50 * time.Hour), Now: goldenNow, Timer: "timerfd", ClockSteps: 1,
+			NotReady: []string{"the disk is full"}, Shards: []dts.ShardStatus{{From: 0, To: 63, Term: 3}}, HeapSize: 12, Claimed: 2, LagUS: 2_500_000,
+			NextWakeAt: ago(-4 * time.Minute), Pools: []dts.PoolStatus{{TargetType: dts.HTTPCallback, Slots: 256, Running: 3}, {TargetType: dts.Command, Slots: 64, Running: 64, Ready: 7}},
+			UnwrittenRuns: 1, StoreError: "database or disk is full", StoreErrorFrom: ago(time.Minute),
+		}, &dts.Counts{Pending: 10000, Running: 3, Failed: 1, Capped: true})
+	})
+}
