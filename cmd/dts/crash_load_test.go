@@ -1,0 +1,161 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dts"
+	"dts/web/api"
+	"dts/web/client"
+)
+
+// acked is a task that the server has acknowledged.
+type acked struct {
+	due     time.Time
+	command bool
+	once    bool // AT_MOST_ONCE
+}
+
+// load adds tasks of many kinds to a server that dies now and then, and remembers what was acknowledged.
+type load struct {
+	t     *testing.T
+	api   *client.Client
+	url   string // of the target
+	runs  *runLog
+	dying atomic.Bool // the server may be dead: requests may fail
+
+	mu     sync.Mutex
+	acked  map[string]acked           // by task id
+	unsure map[string]api.TaskRequest // by idempotency key: sent, and no answer came
+	resent int
+}
+
+func newLoad(s *testServer, tg *target, runs *runLog) *load {
+	return &load{t: s.t, api: s.api, url: tg.URL, runs: runs, acked: map[string]acked{}, unsure: map[string]api.TaskRequest{}}
+}
+
+// httpSpec is a call of the target's path.
+func httpSpec(url string) dts.Spec {
+	b, _ := json.Marshal(dts.HTTPTarget{URL: url})
+	return dts.Spec{TargetType: dts.HTTPCallback, TargetConfig: b}
+}
+
+func commandSpec(argv ...string) dts.Spec {
+	b, _ := json.Marshal(dts.CommandTarget{Argv: argv})
+	return dts.Spec{TargetType: dts.Command, TargetConfig: b}
+}
+
+// add adds tasks until ctx is done. Several may run at once, with different names.
+func (l *load) add(ctx context.Context, name string, rng *rand.Rand) {
+	for n := 0; ctx.Err() == nil && !l.dying.Load(); n++ {
+		if rng.IntN(20) == 0 {
+			l.addBulk(rng)
+		} else {
+			q := l.request(rng)
+			if rng.IntN(2) == 0 {
+				q.IdempotencyKey = fmt.Sprintf("%s-%d", name, n)
+			}
+			l.send(q)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(rng.IntN(25)) * time.Millisecond):
+		}
+	}
+}
+
+// request makes up a task.
+func (l *load) request(rng *rand.Rand) api.TaskRequest {
+	var q api.TaskRequest
+	if rng.IntN(10) < 6 {
+		q.Spec = httpSpec(l.url + "/moody")
+	} else {
+		leave := "none"
+		switch rng.IntN(6) {
+		case 0:
+			leave = "child"
+		case 1:
+			leave = "session"
+		}
+		q.Spec = commandSpec(l.runs.argv(fmt.Sprintf("0.%03d", rng.IntN(500)), leave)...)
+	}
+	if rng.IntN(6) == 0 {
+		q.Delivery = dts.AtMostOnce
+	} else {
+		q.Retry = dts.Retry{MaxAttempts: 4, Backoff: dts.Fixed, BaseDelayMS: 200}
+	}
+	if rng.IntN(2) == 0 {
+		q.Delay = api.Delay(fmt.Sprintf("%dms", 500+rng.IntN(2500)))
+	}
+	return q
+}
+
+func (l *load) send(q api.TaskRequest) {
+	made, err := l.api.CreateTask(context.Background(), q)
+	if err != nil {
+		l.failed(err, q)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.unsure, q.IdempotencyKey)
+	l.acked[made.Item.ID] = acked{made.Item.RunAt, q.TargetType == dts.Command, q.Delivery == dts.AtMostOnce}
+}
+
+// failed judges a request that was not acknowledged: that is allowed only while the server is killed. One with
+// an idempotency key will be sent again.
+func (l *load) failed(err error, list ...api.TaskRequest) {
+	if !l.dying.Load() {
+		l.t.Errorf("a request failed although the server was alive: %v", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, q := range list {
+		if q.IdempotencyKey != "" {
+			l.unsure[q.IdempotencyKey] = q
+		}
+	}
+}
+
+func (l *load) addBulk(rng *rand.Rand) {
+	list := make([]api.TaskRequest, 1+rng.IntN(20))
+	for i := range list {
+		list[i] = l.request(rng)
+	}
+	a, err := l.api.CreateTasks(context.Background(), list)
+	if err != nil {
+		l.failed(err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, item := range a.Items {
+		l.acked[item.TaskID] = acked{item.RunAt, list[i].TargetType == dts.Command, list[i].Delivery == dts.AtMostOnce}
+	}
+}
+
+// resend sends again what had no answer.
+func (l *load) resend() {
+	l.mu.Lock()
+	list := make([]api.TaskRequest, 0, len(l.unsure))
+	for _, q := range l.unsure {
+		list = append(list, q)
+	}
+	l.resent += len(list)
+	l.mu.Unlock()
+	for _, q := range list {
+		l.send(q)
+	}
+}
+
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acked)
+}
