@@ -26,7 +26,7 @@ Examples:
    dts add --in 10m --url https://example.com/hook --header "X-Key: 1" --body '{"n": 1}'
    dts add --at "tomorrow 09:00" -- /usr/bin/notify-send Meeting`,
 		Flags: withConnection(
-			&cli.StringFlag{Name: "cron", Category: when, Usage: "at the instants of the expression `E`: 5 fields, 6 with seconds first, @daily and the like, @reboot"},
+			&cli.StringFlag{Name: "cron", Category: when, Usage: "at the instants of the cron expression `E`: 5 fields, 6 with seconds first, @daily and the like, @reboot"},
 			&cli.StringFlag{Name: "every", Category: when, Usage: "at a fixed interval, a `DURATION` such as 90s, 1h or 2d"},
 			&cli.StringFlag{Name: "at", Category: when, Usage: "once, at `TIME`: 2026-03-01T08:00:00Z, \"2026-03-01 08:00\", 15:04 or \"tomorrow 09:00\""},
 			&cli.StringFlag{Name: "in", Category: when, Usage: "once, a `DURATION` from now"},

@@ -76,15 +76,12 @@ func (a *app) run(args []string) int {
 func (a *app) commands() *cli.App {
 	c := &cli.App{
 		Name: "dts", Usage: "runs commands and HTTP calls on time, and shows that it did",
-		UsageText:                 "dts COMMAND [options] [arguments]",
-		Description:               about,
 		Version:                   strings.TrimPrefix(thisBuild().String(), "dts "),
 		Reader:                    a.in,
 		Writer:                    a.out,
 		ErrWriter:                 a.err,
 		HideHelpCommand:           true,
 		DisableSliceFlagSeparator: true,
-		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and exits
 		OnUsageError:              a.usageError,
 		Action: func(c *cli.Context) error {
@@ -107,18 +104,18 @@ func (a *app) commands() *cli.App {
 		},
 	}
 	for _, cmd := range c.Commands {
-		a.prepare(cmd)
+		a.prepare(cmd, c.Name)
 	}
+	c.CustomAppHelpTemplate = literal(appHelp(c))
 	return c
 }
 
 // prepare gives a command and those below it what all of them have.
-func (a *app) prepare(cmd *cli.Command) {
+func (a *app) prepare(cmd *cli.Command, parent string) {
 	cmd.OnUsageError = a.usageError
 	cmd.HideHelpCommand = true
-	cmd.CustomHelpTemplate = commandHelp
 	for _, sub := range cmd.Subcommands {
-		a.prepare(sub)
+		a.prepare(sub, parent+" "+cmd.Name)
 	}
 	for _, f := range cmd.Flags {
 		switch f := f.(type) {
@@ -128,6 +125,7 @@ func (a *app) prepare(cmd *cli.Command) {
 			f.Usage, f.DefaultText, _ = strings.Cut(f.Usage, "; default: ")
 		}
 	}
+	cmd.CustomHelpTemplate = literal(commandHelp(cmd, parent+" "+cmd.Name))
 	if action := cmd.Action; action != nil {
 		cmd.Action = func(c *cli.Context) error {
 			a.began = true

@@ -9,9 +9,9 @@ import (
 func (a *app) completionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "completion", Usage: "print a script that completes words in a shell", ArgsUsage: "bash|zsh|fish", Category: "This program",
-		Description: `bash:  source <(dts completion bash)
-zsh:   source <(dts completion zsh)
-fish:  dts completion fish | source`,
+		Description: `   bash:  source <(dts completion bash)
+   zsh:   source <(dts completion zsh)
+   fish:  dts completion fish | source`,
 		Action: func(c *cli.Context) error {
 			shell, err := oneArg(c, "shell: bash, zsh or fish")
 			if err != nil {

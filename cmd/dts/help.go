@@ -1,5 +1,17 @@
 package main
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/urfave/cli/v2"
+)
+
+// helpWidth is how wide help is, in columns: it fits every terminal.
+const helpWidth = 79
+
 const about = `The server (dts serve) keeps tasks in a directory and runs them. The other commands talk to it
 through a socket in that directory, which only its user may use, or over the network with --server URL and
 a token. Every command explains itself with --help.
@@ -13,30 +25,136 @@ Exit codes:
   2  bad input
   3  no server answers`
 
-const appHelp = `{{.Name}} {{.Usage}}
+// appHelp is the help of the program.
+func appHelp(c *cli.App) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n\nUsage:\n   dts COMMAND [options] [arguments]\n\n%s\n", c.Name, c.Usage, reflow(about))
+	var categories []string
+	for _, cmd := range c.Commands {
+		if !slices.Contains(categories, cmd.Category) {
+			categories = append(categories, cmd.Category)
+		}
+	}
+	for _, category := range categories {
+		fmt.Fprintf(&b, "\n%s:\n", category)
+		for _, cmd := range c.Commands {
+			if cmd.Category == category {
+				entry(&b, cmd.Name, 14, cmd.Usage)
+			}
+		}
+	}
+	return b.String()
+}
 
-Usage:
-   {{.UsageText}}
+// commandHelp is the help of one command, which is called name.
+func commandHelp(cmd *cli.Command, name string) string {
+	var b strings.Builder
+	usage := cmd.UsageText
+	switch {
+	case usage != "":
+	case len(cmd.Subcommands) > 0:
+		usage = name + " COMMAND"
+	default:
+		usage = strings.TrimSpace(name + " [options] " + cmd.ArgsUsage)
+	}
+	fmt.Fprintf(&b, "%s: %s\n\nUsage:\n   %s\n", name, cmd.Usage, strings.ReplaceAll(text.WrapSoft(usage, helpWidth-6), "\n", "\n      "))
+	if cmd.Description != "" {
+		fmt.Fprintf(&b, "\n%s\n", reflow(cmd.Description))
+	}
+	for _, sub := range cmd.Subcommands {
+		b.WriteString("\nCommands:\n")
+		entry(&b, sub.Name, 14, sub.Usage)
+	}
+	categories := []string{}
+	for _, f := range cmd.Flags {
+		if category := categoryOf(f); !slices.Contains(categories, category) {
+			categories = append(categories, category)
+		}
+	}
+	for _, category := range categories {
+		title := category
+		if title == "" {
+			title = "Options"
+		}
+		fmt.Fprintf(&b, "\n%s:\n", title)
+		for _, f := range cmd.Flags {
+			if categoryOf(f) == category {
+				entry(&b, flagNames(f), 24, flagUsage(f))
+			}
+		}
+	}
+	return b.String()
+}
 
-{{.Description}}
+func categoryOf(f cli.Flag) string {
+	if c, ok := f.(cli.CategorizableFlag); ok {
+		return c.GetCategory()
+	}
+	return ""
+}
 
-Commands:{{range .VisibleCategories}}
-   {{.Name}}{{range .VisibleCommands}}
-     {{join .Names ", " | printf "%-12s"}}{{.Usage}}{{end}}
-{{end}}
-   dts --version prints the version.
-`
+// flagNames writes the names of a flag and what its value is called: --limit, -n N.
+func flagNames(f cli.Flag) string {
+	var names []string
+	for _, n := range f.Names() {
+		names = append(names, dashes(n))
+	}
+	s := strings.Join(names, ", ")
+	if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
+		if _, value, found := strings.Cut(d.GetUsage(), "`"); found {
+			value, _, _ = strings.Cut(value, "`")
+			s += " " + value
+		}
+	}
+	return s
+}
 
-const commandHelp = `{{.HelpName}}: {{.Usage}}
+// flagUsage writes what a flag is for, its default and its variable.
+func flagUsage(f cli.Flag) string {
+	d, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return ""
+	}
+	s := strings.ReplaceAll(d.GetUsage(), "`", "")
+	if _, isBool := f.(*cli.BoolFlag); !isBool && d.GetDefaultText() != "" {
+		s += "; default: " + d.GetDefaultText()
+	}
+	for _, v := range d.GetEnvVars() {
+		s += " [$" + v + "]"
+	}
+	return s
+}
 
-Usage:
-   {{if .UsageText}}{{.UsageText}}{{else}}{{.HelpName}}{{if .VisibleFlags}} [options]{{end}}{{if .VisibleCommands}} COMMAND{{end}} {{.ArgsUsage}}{{end}}
-{{if .Description}}
-{{.Description}}
-{{end}}{{if .VisibleCommands}}
-Commands:{{range .VisibleCommands}}
-   {{join .Names ", " | printf "%-12s"}}{{.Usage}}{{end}}
-{{end}}{{range .VisibleFlagCategories}}
-{{if .Name}}{{.Name}}{{else}}Options{{end}}:{{range .Flags}}
-   {{.}}{{end}}
-{{end}}`
+// entry writes a word and what it means beside it, or below it where the word is long.
+func entry(b *strings.Builder, word string, column int, meaning string) {
+	pad := strings.Repeat(" ", column)
+	lines := strings.Split(text.WrapSoft(meaning, helpWidth-column), "\n")
+	if len(word) > column-4 {
+		fmt.Fprintf(b, "  %s\n", word)
+	} else {
+		fmt.Fprintf(b, "  %-*s%s\n", column-2, word, strings.TrimSpace(lines[0]))
+		lines = lines[1:]
+	}
+	for _, l := range lines {
+		fmt.Fprintf(b, "%s%s\n", pad, strings.TrimSpace(l))
+	}
+}
+
+// reflow fits paragraphs to the width of help. Indented lines, and the line before them, stay as they are.
+func reflow(s string) string {
+	var out []string
+	for paragraph := range strings.SplitSeq(s, "\n\n") {
+		if !strings.Contains(paragraph, "\n ") && !strings.HasPrefix(paragraph, " ") {
+			lines := strings.Split(text.WrapSoft(strings.Join(strings.Fields(paragraph), " "), helpWidth), "\n")
+			for i := range lines {
+				lines[i] = strings.TrimSpace(lines[i])
+			}
+			paragraph = strings.Join(lines, "\n")
+		}
+		out = append(out, paragraph)
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// literal makes a text a template that says just that.
+func literal(s string) string { return strings.ReplaceAll(s, "{{", "{{`{{`}}") }

@@ -27,7 +27,7 @@ func (a *app) lsCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "label", Usage: "those with the label `K=V`; can be repeated"},
 			&cli.StringFlag{Name: "name", Usage: "those of this `NAME`"},
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "all there are"},
-			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: 20, Usage: "at most `N` tasks"},
+			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: 20, DefaultText: "20", Usage: "at most `N` tasks"},
 			jsonFlag(),
 		),
 		Action: a.ls,

@@ -31,7 +31,7 @@ With --json, an object a line: expression, time_zone, description and next, or e
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tz", Usage: "IANA `ZONE`; default: this machine's"},
 			&cli.StringFlag{Name: "every", Usage: "a fixed interval, a `DURATION`, in place of EXPR"},
-			&cli.IntFlag{Name: "count", Aliases: []string{"n"}, Value: 5, Usage: "`N` instants"},
+			&cli.IntFlag{Name: "count", Aliases: []string{"n"}, Value: 5, DefaultText: "5", Usage: "`N` instants"},
 			&cli.StringFlag{Name: "from", Usage: "those after `TIME`; default: now"},
 			&cli.StringFlag{Name: "name", Usage: "the recurring task's `NAME`, which decides what H and ~ choose"},
 			jsonFlag(),

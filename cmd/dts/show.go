@@ -269,7 +269,7 @@ func (a *app) printRecurring(r *dts.RecurringTask, next []*dts.Task) {
 	if r.MaxRuns > 0 {
 		runs += fmt.Sprintf("; at most %d", r.MaxRuns)
 	}
-	list = append(list, fact{"Runs so far", runs})
+	list = append(list, fact{"Scheduled runs", runs})
 	list = append(list, specFacts(&r.Spec)...)
 	missed := "after an outage it runs the newest missed instant"
 	if r.CatchUpMode == dts.SkipMissed {

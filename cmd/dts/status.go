@@ -63,7 +63,8 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 		held += int64(r.To - r.From + 1)
 	}
 	list := []fact{
-		{"Node", fmt.Sprintf("%s, up for %s, holds %d of %d shards", clean(s.Node), span(s.Now.Sub(s.StartedAt).Truncate(time.Second)), held, dts.Shards)},
+		{"Node", clean(s.Node)},
+		{"Up for", fmt.Sprintf("%s; it holds %d of %d shards", span(s.Now.Sub(s.StartedAt).Truncate(time.Second)), held, dts.Shards)},
 		{"Tasks", fmt.Sprintf("%d pending, %d running, %d failed%s", n.Pending, n.Running, n.Failed, more)},
 	}
 	for _, p := range s.Pools {
