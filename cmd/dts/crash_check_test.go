@@ -11,7 +11,7 @@ import (
 
 // storedTask is a row of the database.
 type storedTask struct {
-	id, status, recurring, origin string
+	id, status, target, recurring string
 	attempts                      int
 	scheduled, runAt              time.Time
 }
@@ -22,10 +22,10 @@ func (c *crash) check() {
 	db := c.server.database()
 	checkIntegrity(t, db)
 	tasks := map[string]storedTask{}
-	queryAll(t, db, `SELECT task_id, status, coalesce(recurring_task_id, ''), coalesce(origin, ''), attempts, scheduled_at, run_at FROM tasks`, func(rows *sql.Rows) error {
+	queryAll(t, db, `SELECT task_id, status, target_type, coalesce(recurring_task_id, ''), attempts, scheduled_at, run_at FROM tasks`, func(rows *sql.Rows) error {
 		var k storedTask
 		var scheduled, runAt int64
-		err := rows.Scan(&k.id, &k.status, &k.recurring, &k.origin, &k.attempts, &scheduled, &runAt)
+		err := rows.Scan(&k.id, &k.status, &k.target, &k.recurring, &k.attempts, &scheduled, &runAt)
 		k.scheduled, k.runAt = time.UnixMicro(scheduled).UTC(), time.UnixMicro(runAt).UTC()
 		tasks[k.id] = k
 		return err
@@ -35,8 +35,9 @@ func (c *crash) check() {
 	c.checkAcknowledged(db, tasks)
 	c.checkOutcomes(tasks, ended)
 	c.checkInstants(db, tasks)
-	deliveries := c.checkDeliveries(tasks, ended)
-	starts := c.checkCommands(tasks, ended)
+	c.checkCounts(db, tasks)
+	deliveries, same := c.checkDeliveries(tasks)
+	starts := c.checkCommands(tasks)
 	c.checkSurvivors(ended)
 	for line := range strings.Lines(c.server.log()) {
 		if strings.Contains(line, "level=ERROR") || strings.HasPrefix(line, "panic:") {
@@ -49,8 +50,8 @@ func (c *crash) check() {
 			lost++
 		}
 	}
-	t.Logf("DTS_CRASH_SEED=%d: %d kills; %d tasks acknowledged, %d of them asked for again; %d tasks in all, %d attempts, %d of them lost; %d requests at the target, %d commands started, %d orphans killed",
-		c.seed, len(c.launches)-1, c.load.count(), c.load.resent, len(tasks), len(ended), lost, deliveries, starts, c.killed)
+	t.Logf("DTS_CRASH_SEED=%d: %d kills; %d tasks acknowledged, %d of them asked for again; %d tasks in all, %d attempts, %d of them lost; %d requests at the target, %d of them again with the same attempt number, %d commands started, %d orphans killed",
+		c.seed, len(c.launches)-1, c.load.count(), c.load.resent, len(tasks), len(ended), lost, deliveries, same, starts, c.killed)
 }
 
 // checkNothingRuns: no attempt runs, and no task that was due waits.
@@ -76,6 +77,9 @@ func (c *crash) checkAcknowledged(db *sql.DB, tasks map[string]storedTask) {
 		switch answer := c.answers[id]; {
 		case !ok:
 			c.violated("nothing acknowledged is lost", "task %s, due %s, is not in the database", id, a.due)
+		case k.status == string(dts.Cancelled) && (a.maybeCancel || !a.cancel.IsZero()):
+		case !a.cancel.IsZero():
+			c.violated("a cancel stands", "task %s was cancelled at %s; it is %s", id, a.cancel, k.status)
 		case k.status != string(dts.Success) && k.status != string(dts.Failed):
 			c.violated("everything acknowledged runs", "task %s is %s", id, k.status)
 		case k.attempts == 0:
@@ -138,9 +142,12 @@ func (c *crash) checkInstants(db *sql.DB, tasks map[string]storedTask) {
 			}
 		}
 		skipped := map[time.Time]bool{}
-		queryAll(c.t, db, `SELECT from_at, to_at FROM skips WHERE recurring_task_id = '`+r.ID+`'`, func(rows *sql.Rows) error {
-			var from, to int64
-			err := rows.Scan(&from, &to)
+		queryAll(c.t, db, `SELECT from_at, to_at, count FROM skips WHERE recurring_task_id = '`+r.ID+`'`, func(rows *sql.Rows) error {
+			var from, to, count int64
+			err := rows.Scan(&from, &to, &count)
+			if count != 1+(to-from)/time.Second.Microseconds() {
+				c.violated("a skip counts its instants", "recurring task %s: %d from %d to %d", r.ID, count, from, to)
+			}
 			for i := from; i <= to; i += time.Second.Microseconds() {
 				skipped[time.UnixMicro(i).UTC()] = true
 			}
@@ -166,7 +173,32 @@ func (c *crash) checkInstants(db *sql.DB, tasks map[string]storedTask) {
 				c.violated("tasks are at due instants only", "%s of recurring task %s has %v", i, r.ID, ids)
 			}
 		}
-		c.t.Logf("recurring %s: %d instants due, %d ran, %d skipped", r.TargetType, len(instants), ran, len(instants)-ran)
+		c.t.Logf("recurring %s, misfire after %g s, %s: %d instants due, %d ran, %d skipped", r.TargetType, r.MisfireAfterSeconds, r.CatchUpMode, len(instants), ran, len(instants)-ran)
+	}
+}
+
+// checkCounts: what a recurring task counts is what ran.
+func (c *crash) checkCounts(db *sql.DB, tasks map[string]storedTask) {
+	for _, r := range c.recurring {
+		var runs, completed, wantRuns, wantCompleted int
+		if err := db.QueryRow(`SELECT runs_count, completed_count FROM recurring_tasks WHERE recurring_task_id = ?`, r.ID).Scan(&runs, &completed); err != nil {
+			c.t.Fatal(err)
+		}
+		for _, k := range tasks {
+			if k.recurring != r.ID {
+				continue
+			}
+			switch k.status {
+			case string(dts.Success):
+				wantRuns++
+				wantCompleted++
+			case string(dts.Failed):
+				wantRuns++
+			}
+		}
+		if runs != wantRuns || completed != wantCompleted {
+			c.violated("runs are counted once", "recurring task %s counts %d runs, %d of them completed; there are %d and %d", r.ID, runs, completed, wantRuns, wantCompleted)
+		}
 	}
 }
 
@@ -216,30 +248,37 @@ func (c *crash) crashed(from, to time.Time) bool {
 
 // checkDeliveries: in the target's own log a task comes again only as a later attempt or after a kill, never
 // again with AT_MOST_ONCE; what the database calls a success was answered so; an instant has one task.
-func (c *crash) checkDeliveries(tasks map[string]storedTask, ended map[run]string) int {
-	all := c.target.deliveries()
+func (c *crash) checkDeliveries(tasks map[string]storedTask) (all, same int) {
+	list := c.target.deliveries()
 	byTask := map[string][]delivery{}
 	byInstant := map[string]string{}
-	for _, d := range all {
+	for _, d := range list {
 		byTask[d.run.task] = append(byTask[d.run.task], d)
 		if _, ok := tasks[d.run.task]; !ok {
 			c.violated("the target gets what is stored", "a request for task %s, which does not exist", d.run.task)
 		}
-		if d.path != "/recurring" {
+		if !strings.HasPrefix(d.path, "/recurring/") {
 			continue
 		}
-		if id := byInstant[d.scheduled]; id != "" && id != d.run.task {
-			c.violated("no instant has two tasks", "the target got tasks %s and %s for %s", id, d.run.task, d.scheduled)
+		instant := d.path + " " + d.scheduled
+		if id := byInstant[instant]; id != "" && id != d.run.task {
+			c.violated("no instant has two tasks", "the target got tasks %s and %s for %s", id, d.run.task, instant)
 		}
-		byInstant[d.scheduled] = d.run.task
+		byInstant[instant] = d.run.task
 	}
 	for id, list := range byTask {
 		if c.load.acked[id].once && len(list) > 1 {
 			c.violated("at most once", "task %s came %d times: %v", id, len(list), list)
 		}
+		if at := c.load.acked[id].cancel; !at.IsZero() && list[len(list)-1].at.After(at) {
+			c.violated("a cancel stands", "task %s was cancelled at %s: %v", id, at, list)
+		}
 		for i := 1; i < len(list); i++ {
 			was, is := list[i-1], list[i]
 			later := is.run.attempt > was.run.attempt
+			if !later {
+				same++
+			}
 			switch {
 			case is.run.attempt < was.run.attempt:
 				c.violated("attempts come in order", "task %s: %v", id, list)
@@ -252,8 +291,7 @@ func (c *crash) checkDeliveries(tasks map[string]storedTask, ended map[run]strin
 		}
 	}
 	for id, k := range tasks {
-		http := c.load.acked[id]
-		if k.status != string(dts.Success) || k.recurring != c.recurring[0].ID && (http.command || http.due.IsZero()) {
+		if k.status != string(dts.Success) || k.target != string(dts.HTTPCallback) {
 			continue
 		}
 		got := slices.ContainsFunc(byTask[id], func(d delivery) bool { return d.run.attempt == k.attempts && d.status == 200 })
@@ -261,11 +299,11 @@ func (c *crash) checkDeliveries(tasks map[string]storedTask, ended map[run]strin
 			c.violated("a success is one at the target", "task %s succeeded with attempt %d; the target got %v", id, k.attempts, byTask[id])
 		}
 	}
-	return len(all)
+	return len(list), same
 }
 
 // checkCommands: the same of the commands' log; and that no run of a task goes on beside the next one.
-func (c *crash) checkCommands(tasks map[string]storedTask, ended map[run]string) int {
+func (c *crash) checkCommands(tasks map[string]storedTask) int {
 	type last struct {
 		line   runLine
 		launch int
@@ -309,7 +347,7 @@ func (c *crash) checkCommands(tasks map[string]storedTask, ended map[run]string)
 		}
 	}
 	for id, k := range tasks {
-		if k.status == string(dts.Success) && (c.load.acked[id].command || k.recurring == c.recurring[1].ID) && !done[run{id, k.attempts}] {
+		if k.status == string(dts.Success) && k.target == string(dts.Command) && !done[run{id, k.attempts}] {
 			c.violated("a success is one of the command", "task %s succeeded with attempt %d, and the command did not log its end", id, k.attempts)
 		}
 	}

@@ -20,6 +20,9 @@ type acked struct {
 	due     time.Time
 	command bool
 	once    bool // AT_MOST_ONCE
+
+	cancel      time.Time // when a cancel was acknowledged: nothing may run after this
+	maybeCancel bool      // a cancel was sent that had no answer
 }
 
 // load adds tasks of many kinds to a server that dies now and then, and remembers what was acknowledged.
@@ -61,7 +64,9 @@ func (l *load) add(ctx context.Context, name string, rng *rand.Rand) {
 			if rng.IntN(2) == 0 {
 				q.IdempotencyKey = fmt.Sprintf("%s-%d", name, n)
 			}
-			l.send(q)
+			if id := l.send(q); id != "" && rng.IntN(10) == 0 {
+				l.cancel(id)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -96,16 +101,38 @@ func (l *load) request(rng *rand.Rand) api.TaskRequest {
 	return q
 }
 
-func (l *load) send(q api.TaskRequest) {
+// send creates a task and returns its id, "" when no answer came.
+func (l *load) send(q api.TaskRequest) string {
 	made, err := l.api.CreateTask(context.Background(), q)
 	if err != nil {
 		l.failed(err, q)
-		return
+		return ""
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.unsure, q.IdempotencyKey)
-	l.acked[made.Item.ID] = acked{made.Item.RunAt, q.TargetType == dts.Command, q.Delivery == dts.AtMostOnce}
+	l.acked[made.Item.ID] = acked{due: made.Item.RunAt, command: q.TargetType == dts.Command, once: q.Delivery == dts.AtMostOnce}
+	return made.Item.ID
+}
+
+// cancel cancels a task, which may wait, run or have ended.
+func (l *load) cancel(id string) {
+	task, err := l.api.DoTask(context.Background(), id, dts.Cancel)
+	l.mu.Lock()
+	a := l.acked[id]
+	switch {
+	case err == nil && task.Status == dts.Cancelled:
+		a.cancel = time.Now()
+	case err == nil || dts.CodeOf(err) == dts.ErrConflict: // it ended first
+		err = nil
+	default:
+		a.maybeCancel = true
+	}
+	l.acked[id] = a
+	l.mu.Unlock()
+	if err != nil {
+		l.failed(err)
+	}
 }
 
 // failed judges a request that was not acknowledged: that is allowed only while the server is killed. One with
@@ -136,7 +163,7 @@ func (l *load) addBulk(rng *rand.Rand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, item := range a.Items {
-		l.acked[item.TaskID] = acked{item.RunAt, list[i].TargetType == dts.Command, list[i].Delivery == dts.AtMostOnce}
+		l.acked[item.TaskID] = acked{due: item.RunAt, command: list[i].TargetType == dts.Command, once: list[i].Delivery == dts.AtMostOnce}
 	}
 }
 

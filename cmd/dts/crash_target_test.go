@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,11 @@ type delivery struct {
 	run       run    // by Idempotency-Key and X-DTS-Attempt
 	scheduled string // X-DTS-Scheduled-At
 	status    int    // what it was answered
+}
+
+// String is a delivery as evidence.
+func (d delivery) String() string {
+	return fmt.Sprintf("%s %s attempt %d answered %d", d.at.UTC().Format("15:04:05.000"), d.path, d.run.attempt, d.status)
 }
 
 // target is an HTTP server that keeps a log of what it receives. Under /moody it answers slowly or with 500
