@@ -41,9 +41,13 @@ func (e *Entry) Before(m Mark) bool {
 // Mark is the place of the entry itself.
 func (e *Entry) Mark() Mark { return Mark{e.RunAt, e.Rank, e.Seq} }
 
-// Entry returns what the scheduler keeps of a task.
+// Entry returns what the scheduler keeps of a task. One that has started once cannot be missed any more.
 func (t *Task) Entry() Entry {
-	return Entry{t.ID, t.Seq, t.RunAt, t.MissAt, t.Priority.Rank(), t.Shard, t.TargetType, t.RecurringTaskID}
+	miss := t.MissAt
+	if t.Attempts > 0 {
+		miss = time.Time{}
+	}
+	return Entry{t.ID, t.Seq, t.RunAt, miss, t.Priority.Rank(), t.Shard, t.TargetType, t.RecurringTaskID}
 }
 
 // Record is one step of an attempt on its way to the disk: its start, its end, or both at once.

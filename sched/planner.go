@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dts"
-	"dts/sched/timer"
 )
 
 // planBatch is how many recurring tasks are planned in one round.
@@ -16,7 +15,7 @@ const planBatch = 256
 // planLoop plans recurring tasks when their plan_at comes, and those with missed occurrences. The index on
 // plan_at is its queue: nothing about recurring tasks is kept in memory.
 func (s *Scheduler) planLoop() {
-	t := timer.NewPortable()
+	t := s.o.NewTimer()
 	defer t.Close()
 	for {
 		next := s.planRound()
@@ -77,7 +76,11 @@ func (s *Scheduler) planRound() time.Time {
 		due = slices.DeleteFunc(due, func(r *dts.RecurringTask) bool { return missed[r.ID] })
 		due = append(due, more...)
 	}
-	if again := s.planAll(due, missed, now); len(again) > 0 {
+	again, soonest := s.planAll(due, missed, now)
+	if !soonest.IsZero() && (next.IsZero() || soonest.Before(next)) {
+		next = soonest
+	}
+	if len(again) > 0 {
 		for _, r := range again {
 			if missed[r.ID] {
 				s.noteMissed(r.ID)
@@ -88,9 +91,9 @@ func (s *Scheduler) planRound() time.Time {
 	return next
 }
 
-// planAll plans recurring tasks and returns those that must be tried again. missed are those with
-// occurrences that the loop let go of because they were missed.
-func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, now time.Time) (again []*dts.RecurringTask) {
+// planAll plans recurring tasks. It returns those that must be tried again, and when the first of the others
+// is due for planning next. missed are those with occurrences that the loop let go of because they were missed.
+func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, now time.Time) (again []*dts.RecurringTask, next time.Time) {
 	var plans []dts.Plan
 	var holds []*lateHold
 	for _, r := range due {
@@ -107,7 +110,7 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 		plans, holds = append(plans, p), append(holds, h)
 	}
 	if len(plans) == 0 {
-		return again
+		return again, next
 	}
 	for i, err := range s.o.Store.SavePlans(s.ctx, s.fence, plans, now) {
 		p := &plans[i]
@@ -115,6 +118,9 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 		case err == nil:
 			holds[i].release(p)
 			s.planned(p)
+			if at := p.New.PlanAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
 		default:
 			holds[i].release(nil)
 			if !s.o.Refused(err) { // a refusal: it changed meanwhile, the next round sees how
@@ -123,7 +129,7 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 			again = append(again, p.Old)
 		}
 	}
-	return again
+	return again, next
 }
 
 // without is a recurring task that the planner leaves alone from now on, because its schedule, stored by

@@ -63,7 +63,7 @@ type Options struct {
 	// KillOrphans kills what an earlier process left running, before anything runs again. inFlight reports
 	// whether an attempt had not ended.
 	KillOrphans func(ctx context.Context, known []dts.Process, inFlight func(taskID string, attempt int) bool) error
-	// OnFull is called, at most once a second, while the disk is full: it may free some room.
+	// OnFull is called, at most once a second, while writes fail: if the disk is full it may free some room.
 	OnFull func()
 
 	Log      *slog.Logger
@@ -115,6 +115,8 @@ type Scheduler struct {
 	loopDone chan struct{}
 	writer   *writer
 
+	full chan struct{} // capacity 1: a write found the disk full, or failing
+
 	planMu   sync.Mutex // held while the plans of recurring tasks change
 	planWake chan struct{}
 	missMu   sync.Mutex
@@ -148,7 +150,7 @@ func New(o Options) *Scheduler {
 	s := &Scheduler{
 		o: o, log: o.Log, bus: newBus(),
 		in: inbox{wake: make(chan struct{}, 1)}, loopDone: make(chan struct{}),
-		planWake: make(chan struct{}, 1), missed: map[string]bool{},
+		planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), missed: map[string]bool{},
 	}
 	s.m = newMetrics(s)
 	if o.Registry != nil {

@@ -92,6 +92,7 @@ func (s *Scheduler) logStore(op string, err error) {
 	}
 	code := dts.CodeOf(err)
 	if code == dts.ErrFull || code == dts.ErrUnavailable {
+		s.noteFault()
 		_, since := s.o.Store.Fault()
 		if last := s.faultLogged.Swap(since.UnixNano()); last == since.UnixNano() {
 			return

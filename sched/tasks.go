@@ -15,6 +15,7 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 	}
 	made, err := s.o.Store.InsertTasks(ctx, s.fence, tasks)
 	if err != nil {
+		s.noteFault()
 		return nil, err
 	}
 	var fresh []*dts.Task

@@ -12,7 +12,7 @@ import (
 // looked at: a claim of an older term counts for nothing.
 func (s *Store) LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
 	err = s.query(ctx, "load due tasks", OwnWrites, Stmt{
-		`SELECT seq, task_id, run_at, miss_at, priority, shard, target_type, coalesce(recurring_task_id, '') FROM tasks
+		`SELECT seq, task_id, run_at, CASE WHEN attempts = 0 THEN miss_at END, priority, shard, target_type, coalesce(recurring_task_id, '') FROM tasks
 		WHERE status = 'PENDING' AND unresolved_dependencies_count = 0
 		AND (run_at, priority, seq) > (?, ?, ?) AND run_at >= ? AND run_at <= ?
 		ORDER BY run_at, priority, seq LIMIT ?`,

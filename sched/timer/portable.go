@@ -40,11 +40,13 @@ type portable struct {
 // of the clock is noticed, and what it made due is late, by at most 30 s. It calls
 // it a step when wall and monotonic clock have advanced more than 250 ms apart. The caller
 // must Close it.
-func NewPortable() Timer {
+func NewPortable() Timer { return NewPortableClock(time.Now) }
+
+// NewPortableClock is NewPortable with another wall clock than the system's.
+func NewPortableClock(wall func() time.Time) Timer {
 	start := time.Now()
 	return newPortable(func() (time.Time, time.Duration) {
-		now := time.Now()
-		return now.Round(0), now.Sub(start)
+		return wall().Round(0), time.Since(start)
 	})
 }
 
