@@ -141,11 +141,11 @@ func (l *loop) arm(now time.Time) {
 	if !l.scanning {
 		sooner(l.nextScan(now))
 	}
-	for i, p := range l.pools {
+	for _, p := range l.pools {
 		if it := p.claimed.top(); it != nil {
 			sooner(it.RunAt)
 		}
-		if it := p.waiting.top(); it != nil && p.claims < claimsInFlight && l.s.unstarted[i].Load() < int64(l.s.o.ClaimLimit) {
+		if it := p.waiting.top(); it != nil && l.room(p) > 0 {
 			t := it.RunAt.Add(-claimAhead)
 			if t.Before(p.retryAt) {
 				t = p.retryAt
@@ -287,11 +287,22 @@ func (l *loop) release(it *item) {
 
 // Claims.
 
+// room is how many tasks may be claimed now. Under load it waits until there is room for a whole chunk: each
+// claim is a commit, and claiming one task for each that starts would make the disk the limit.
+func (l *loop) room(p *pool) int {
+	chunk := min(claimChunk, max(l.s.o.ClaimLimit/2, 1))
+	room := l.s.o.ClaimLimit - int(l.s.unstarted[poolOf(p.kind)].Load())
+	if p.claims >= claimsInFlight || room < chunk {
+		return 0
+	}
+	return chunk
+}
+
 func (l *loop) claim(p *pool, now time.Time) {
 	s := l.s
 	n := poolOf(p.kind)
-	for p.claims < claimsInFlight && !s.draining.Load() && !now.Before(p.retryAt) {
-		room := min(claimChunk, s.o.ClaimLimit-int(s.unstarted[n].Load()))
+	for !s.draining.Load() && !now.Before(p.retryAt) {
+		room := l.room(p)
 		var batch []*item
 		for len(batch) < room {
 			it := p.waiting.top()
