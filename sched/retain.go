@@ -28,7 +28,7 @@ func (s *Scheduler) retainLoop() {
 				oldAt = now.Add(oldEvery)
 			}
 		case <-s.full:
-			if err, _ := s.o.Store.Fault(); err == nil {
+			if _, err := s.o.Store.Fault(); err == nil {
 				continue
 			}
 			if s.o.OnFull != nil {

@@ -27,7 +27,7 @@ type Store interface {
 	Beat(ctx context.Context, f dts.Fence, beat int64, now time.Time) error
 	Node(ctx context.Context, id string) (n dts.Node, found bool, err error)
 	Running(ctx context.Context, f dts.Fence, limit int) ([]dts.Lost, error)
-	Fault() (error, time.Time)
+	Fault() (since time.Time, err error)
 
 	InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)

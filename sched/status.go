@@ -30,7 +30,7 @@ func (s *Scheduler) Status() dts.SchedulerStatus {
 	case <-time.After(time.Second):
 		st.NotReady = append(st.NotReady, "the scheduler's loop does not answer")
 	}
-	if err, since := s.o.Store.Fault(); err != nil {
+	if since, err := s.o.Store.Fault(); err != nil {
 		st.StoreError, st.StoreErrorFrom = err.Error(), since.UTC()
 		st.NotReady = append(st.NotReady, "the database cannot be written: "+firstLine(err))
 	}
@@ -93,7 +93,7 @@ func (s *Scheduler) logStore(op string, err error) {
 	code := dts.CodeOf(err)
 	if code == dts.ErrFull || code == dts.ErrUnavailable {
 		s.noteFault()
-		_, since := s.o.Store.Fault()
+		since, _ := s.o.Store.Fault()
 		if last := s.faultLogged.Swap(since.UnixNano()); last == since.UnixNano() {
 			return
 		}

@@ -63,12 +63,12 @@ func (s *Store) noteFault(err error) {
 	}
 }
 
-// Fault returns the error that writes have met since the time returned; nil when the last one succeeded.
-func (s *Store) Fault() (error, time.Time) {
+// Fault returns the error that writes have met, and since when; nil when the last one succeeded.
+func (s *Store) Fault() (since time.Time, err error) {
 	if f := s.fault.Load(); f != nil {
-		return f.err, f.since
+		return f.since, f.err
 	}
-	return nil, time.Time{}
+	return time.Time{}, nil
 }
 
 // Close waits for the writes under way and closes the backend.

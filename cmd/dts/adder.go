@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"dts"
@@ -30,10 +29,6 @@ func (a *app) adder(ctx context.Context, l *link) (*adder, error) {
 	err := l.Health(ctx)
 	if err == nil || !noServer(err) || l.remote() {
 		return w, err
-	}
-	// The first who comes makes the directory, for itself alone; the server may share it later.
-	if err := os.MkdirAll(l.dataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	w.off, err = openOffline(ctx, l.dataDir, log)

@@ -100,6 +100,7 @@ func (a *app) commands() *cli.App {
 			a.lsCommand(), a.showCommand(), a.logsCommand(),
 			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(),
 			a.nextCommand(), a.checkCommand(),
+			a.benchCommand(),
 			a.versionCommand(), a.completionCommand(),
 		},
 	}

@@ -78,7 +78,7 @@ func (b *ballast) keep(ctx context.Context, st *store.Store) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if err, _ := st.Fault(); err == nil {
+				if _, err := st.Fault(); err == nil {
 					b.restore()
 				}
 			}

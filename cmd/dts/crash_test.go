@@ -69,8 +69,8 @@ type crash struct {
 
 	launches  []time.Time // of every server process; before each but the first one was killed
 	recurring []*dts.RecurringTask
-	quiet     time.Time // everything due by then had ended before the server was stopped
-	killed    int       // orphans, in all
+	quiet     time.Time      // everything due by then had ended before the server was stopped
+	killed    int            // orphans, in all
 	broken    map[string]int // promises, and how often
 	answers   map[string]*dts.Task
 }

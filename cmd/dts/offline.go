@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"dts"
@@ -16,6 +18,10 @@ type offline struct{ data *data }
 // openOffline takes the data directory's lock and opens its store. The error matches sqlite.ErrLocked
 // when a server holds it.
 func openOffline(ctx context.Context, dataDir string, log *slog.Logger) (*offline, error) {
+	// The first who comes makes the directory, for itself alone; the server may share it later.
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
 	d, err := openData(ctx, dataDir, true, log)
 	if err != nil {
 		return nil, err

@@ -14,13 +14,6 @@ type thing struct {
 	byName    bool // it was not given by its id
 }
 
-func (t thing) id() string {
-	if t.task != nil {
-		return t.task.ID
-	}
-	return t.recurring.ID
-}
-
 // what names it for messages.
 func (t thing) what() string {
 	if t.task != nil {

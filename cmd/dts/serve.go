@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -167,14 +168,28 @@ func (a *app) welcome(o serverOptions, url string) {
 			}
 		}
 	}
+	me := a.program()
 	a.printf("%s is ready\n", a.bold("dts "+thisBuild().Version))
 	list := []fact{{"Address", cmp.Or(url, "none: it listens on its socket only")}, {"Socket", o.SocketPath}, {"Data", o.DataDir}}
 	if url != "" {
-		list = append(list, fact{"Open the page", "dts" + here + " ui"})
+		list = append(list, fact{"Open the page", me + here + " ui"})
 	}
-	list = append(list, fact{"Add a task", "dts" + here + ` add --cron "*/5 * * * *" -- ./backup.sh`}, fact{"See what ran", "dts" + here + " ls"})
+	list = append(list, fact{"Add a task", me + here + ` add --cron "*/5 * * * *" -- ./backup.sh`}, fact{"See what ran", me + here + " ls"})
 	a.facts(list)
 	if os.Geteuid() == 0 {
 		a.printf("  It runs as root, and so do the tasks unless they name another user.\n")
 	}
+}
+
+// program is how the user called this program: a command that is printed works as it stands.
+func (a *app) program() string {
+	if found, err := exec.LookPath("dts"); err == nil {
+		if self, err := os.Executable(); err == nil && found == self {
+			return "dts"
+		}
+	}
+	if strings.ContainsRune(os.Args[0], os.PathSeparator) {
+		return os.Args[0]
+	}
+	return "dts"
 }

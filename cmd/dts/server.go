@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -49,6 +50,7 @@ const stopTimeout = 5 * time.Second
 // runServer runs a server until ctx is done, then drains it. It returns nil after a clean stop. A second
 // signal is the caller's to handle: it exits at once.
 func runServer(ctx context.Context, o serverOptions) (err error) {
+	tuneMemory()
 	data, err := openData(ctx, o.DataDir, o.SocketGroup, o.Log)
 	if err != nil {
 		return err
@@ -82,7 +84,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 			return err
 		},
 		OnFull: func() {
-			if err, _ := st.Fault(); errors.Is(err, store.ErrFull) {
+			if _, err := st.Fault(); errors.Is(err, store.ErrFull) {
 				room.release()
 			}
 		},
@@ -136,6 +138,17 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return errors.Join(err, server.Stop(stopCtx))
+}
+
+// tuneMemory lets garbage pile up to four times what lives, as long as it all stays small: what lives is a few
+// megabytes, and collecting it at every doubling costs a tenth of the throughput. GOGC and GOMEMLIMIT win.
+func tuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(512 << 20)
+	}
 }
 
 // clockFloor is when this program was made: the clock cannot be right before that.

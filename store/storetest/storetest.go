@@ -210,7 +210,7 @@ func testValues(t *testing.T, h Harness) {
 			t.Errorf("integer %d came back as %d", n, got)
 		}
 	}
-	for i, s := range []string{"", "plain", "Grüße, 世界 🕰️", "a'b\"c`d;--", "line\nfeed\ttab\r", "‮\u200b\ufeff", strings.Repeat("long ", 20_000), "1234", "1e5", "null", "true"} {
+	for i, s := range []string{"", "plain", "Grüße, 世界 🕰️", "a'b\"c`d;--", "line\nfeed\ttab\r", "\u202e\u200b\ufeff", strings.Repeat("long ", 20_000), "1234", "1e5", "null", "true"} {
 		id := fmt.Sprint("text", i)
 		apply(t, b, store.Stmt{SQL: insertAll, Args: []any{id, nil, s, nil, nil}})
 		var got string

@@ -56,7 +56,7 @@ func TestForeignAnswers(t *testing.T) {
 		code   dts.Code
 		text   string
 	}{
-		{"a proxy's page", func(w http.ResponseWriter) { http.Error(w, "no upstream", 502) }, dts.ErrUnavailable, "502 Bad Gateway: no upstream"},
+		{"a proxy's page", func(w http.ResponseWriter) { http.Error(w, "no upstream", http.StatusBadGateway) }, dts.ErrUnavailable, "502 Bad Gateway: no upstream"},
 		{"a proxy's HTML", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(413)
