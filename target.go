@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
 	"unicode/utf8"
 )
 
@@ -44,16 +43,18 @@ type CommandTarget struct {
 	Stdin     string            `json:"stdin,omitempty"`
 }
 
-// HTTP decodes the target_config of an HTTP_CALLBACK.
+// HTTP decodes the target_config of an HTTP_CALLBACK that Normalize has accepted.
 func (s *Spec) HTTP() (HTTPTarget, error) {
 	var t HTTPTarget
-	return t, decodeStrict(s.TargetConfig, &t)
+	err := json.Unmarshal(s.TargetConfig, &t)
+	return t, err
 }
 
-// Command decodes the target_config of a COMMAND.
+// Command decodes the target_config of a COMMAND that Normalize has accepted.
 func (s *Spec) Command() (CommandTarget, error) {
 	var t CommandTarget
-	return t, decodeStrict(s.TargetConfig, &t)
+	err := json.Unmarshal(s.TargetConfig, &t)
+	return t, err
 }
 
 // decodeStrict decodes one JSON value and refuses unknown fields and anything after it.
@@ -113,8 +114,8 @@ func checkTarget(f *fieldErrors, s *Spec) {
 }
 
 func checkHTTP(f *fieldErrors, s *Spec) {
-	t, err := s.HTTP()
-	if err != nil {
+	var t HTTPTarget
+	if err := decodeStrict(s.TargetConfig, &t); err != nil {
 		f.add("target_config", "is not a valid HTTP_CALLBACK: %s", err)
 		return
 	}
@@ -154,8 +155,8 @@ func checkHTTP(f *fieldErrors, s *Spec) {
 }
 
 func checkCommand(f *fieldErrors, s *Spec) {
-	t, err := s.Command()
-	if err != nil {
+	var t CommandTarget
+	if err := decodeStrict(s.TargetConfig, &t); err != nil {
 		f.add("target_config", "is not a valid COMMAND: %s", err)
 		return
 	}
