@@ -18,28 +18,16 @@ const (
 
 // Compile makes the schedule of a recurring task. For @reboot it returns cron.ErrReboot.
 func Compile(r *dts.RecurringTask) (cron.Schedule, error) {
-	anchor := r.StartTime
-	if anchor.IsZero() {
-		anchor = r.CreatedAt
-	}
-	if d := r.Interval(); d > 0 {
-		return cron.Bounded(cron.Every(d, anchor), r.StartTime, r.EndTime), nil
-	}
 	loc, err := cron.LoadLocation(r.TimeZone)
 	if err != nil {
 		return nil, dts.Invalid("time_zone", "%s", err)
 	}
-	if d, ok := cron.IntervalOf(r.Cron); ok {
-		return cron.Bounded(cron.Every(d, anchor), r.StartTime, r.EndTime), nil
-	}
-	c, err := cron.Parse(r.Cron, cron.Options{Location: loc, Seed: r.Name})
-	switch {
-	case errors.Is(err, cron.ErrReboot):
-		return nil, err
-	case err != nil:
+	plan := cron.Plan{Expr: r.Cron, Interval: r.Interval(), Anchor: r.CreatedAt, Start: r.StartTime, End: r.EndTime}
+	c, err := plan.Schedule(cron.Options{Location: loc, Seed: r.Name})
+	if err != nil && !errors.Is(err, cron.ErrReboot) {
 		return nil, dts.Invalid("cron", "%s", err)
 	}
-	return cron.Bounded(c, r.StartTime, r.EndTime), nil
+	return c, err
 }
 
 // planInput is what one planning step decides on, beside the recurring task and its schedule.

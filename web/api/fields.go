@@ -144,13 +144,10 @@ func (f *fieldErrors) target(kind dts.TargetType, config json.RawMessage) {
 // schedule has an instant at all from now on.
 func (f *fieldErrors) schedule(s *dts.Schedule, name string, now time.Time) {
 	loc := f.zone("time_zone", s.TimeZone)
-	if s.Cron == "" {
-		if s.IntervalSeconds >= cron.MinInterval.Seconds() && !s.EndTime.IsZero() {
-			f.instants(cron.Every(s.Interval(), intervalAnchor(s, now)), s, now)
-		}
-		return
+	if s.Cron == "" && s.IntervalSeconds < cron.MinInterval.Seconds() {
+		return // Normalize says so
 	}
-	c, err := cron.Parse(s.Cron, cron.Options{Location: loc, Seed: name})
+	c, err := planOf(s, now).Schedule(cron.Options{Location: loc, Seed: name})
 	switch {
 	case errors.Is(err, cron.ErrReboot):
 	case err != nil:
@@ -165,17 +162,14 @@ func (f *fieldErrors) instants(c cron.Schedule, s *dts.Schedule, now time.Time) 
 	if s.StartTime.After(now) {
 		from = s.StartTime
 	}
-	if cron.Bounded(c, s.StartTime, s.EndTime).Next(from.Add(-1)).IsZero() && !slices.Contains(f.names(), "end_time") {
+	if c.Next(from.Add(-1)).IsZero() && !slices.Contains(f.names(), "end_time") {
 		f.add("end_time", "the schedule has no instant from now, or from start_time, to then")
 	}
 }
 
-// intervalAnchor is the first instant of a fixed interval.
-func intervalAnchor(s *dts.Schedule, now time.Time) time.Time {
-	if s.StartTime.IsZero() {
-		return dts.Micros(now)
-	}
-	return s.StartTime
+// planOf is a schedule as the scheduler will plan it when it is saved now.
+func planOf(s *dts.Schedule, now time.Time) cron.Plan {
+	return cron.Plan{Expr: s.Cron, Interval: s.Interval(), Anchor: dts.Micros(now), Start: s.StartTime, End: s.EndTime}
 }
 
 func containsFold(list []string, s string) bool {

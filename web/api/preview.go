@@ -38,23 +38,18 @@ func (q *PreviewRequest) answer(now time.Time) (*Preview, error) {
 		return nil, err
 	}
 	p := &Preview{TimeZone: loc.String(), Instants: []Instant{}}
-	var sched cron.Schedule
 	if s.Cron == "" {
 		p.Description = cron.DescribeEvery(s.Interval())
-		sched = cron.Every(s.Interval(), intervalAnchor(&s, now))
-	} else {
-		if p.Description, err = cron.Describe(s.Cron); err != nil {
-			return nil, err
-		}
-		sched, err = cron.Parse(s.Cron, cron.Options{Location: loc, Seed: q.Name})
-		if errors.Is(err, cron.ErrReboot) {
-			p.AtBoot = true
-			return p, nil
-		} else if err != nil {
-			return nil, err
-		}
+	} else if p.Description, err = cron.Describe(s.Cron); err != nil {
+		return nil, err
 	}
-	sched = cron.Bounded(sched, s.StartTime, s.EndTime)
+	sched, err := planOf(&s, now).Schedule(cron.Options{Location: loc, Seed: q.Name})
+	if errors.Is(err, cron.ErrReboot) {
+		p.AtBoot = true
+		return p, nil
+	} else if err != nil {
+		return nil, err
+	}
 	for at := sched.Next(now); !at.IsZero() && len(p.Instants) < count; at = sched.Next(at) {
 		p.Instants = append(p.Instants, Instant{UTC: at.UTC(), Local: at.In(loc).Format(time.RFC3339Nano)})
 	}

@@ -67,10 +67,8 @@ func instants(s dts.Schedule, seed string, now time.Time) ([]time.Time, error) {
 }
 
 func planOf(s dts.Schedule, seed string, loc *time.Location, now time.Time) (cron.Schedule, error) {
-	if s.Cron != "" {
-		return cron.Parse(s.Cron, cron.Options{Location: loc, Seed: seed})
-	}
-	return cron.Every(s.Interval(), now), nil // the form sets no start_time: it counts from when it is saved
+	plan := cron.Plan{Expr: s.Cron, Interval: s.Interval(), Anchor: now} // an interval counts from when it is saved
+	return plan.Schedule(cron.Options{Location: loc, Seed: seed})
 }
 
 // wallForms are how a browser writes a local date and time.
