@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,7 @@ type world struct {
 	s    *sched.Scheduler
 	run  *scripted
 	opts func(*sched.Options)
-	skew time.Duration // of the wall clock against the bubble's
+	skew atomic.Int64 // of the wall clock against the bubble's, in nanoseconds
 	ctx  context.Context
 }
 
@@ -45,7 +46,10 @@ func inWorld(t *testing.T, opts func(*sched.Options), f func(w *world)) {
 	})
 }
 
-func (w *world) now() time.Time { return time.Now().Add(w.skew) }
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
+
+// step sets the wall clock forward or back.
+func (w *world) step(d time.Duration) { w.skew.Add(int64(d)) }
 
 func (w *world) start() {
 	w.t.Helper()

@@ -78,7 +78,7 @@ func TestYearOfDowntime(t *testing.T) {
 		before := len(w.run.list())
 		w.stop()
 		const year = 365 * 24 * time.Hour
-		w.skew += year
+		w.step(year)
 		w.start()
 		begin := time.Now()
 		w.settle(2 * time.Second)
@@ -124,7 +124,7 @@ func TestSuspend(t *testing.T) {
 		r := w.every("* * * * *", nil)
 		once := w.add(2*time.Minute, nil)
 		w.settle(90 * time.Second)
-		w.skew += time.Hour
+		w.step(time.Hour)
 		w.settle(time.Minute) // the portable timer finds out within its cap
 		if got := w.task(once.ID); got.Status != dts.Success {
 			t.Errorf("the one-time task is %s; those always run, however late", got.Status)
@@ -156,7 +156,7 @@ func TestClockSetBack(t *testing.T) {
 			inWorld(t, nil, func(w *world) {
 				w.every("*/10 * * * * *", nil)
 				w.settle(2 * time.Minute)
-				w.skew -= back
+				w.step(-back)
 				w.settle(back + 2*time.Minute)
 				seen := map[time.Time]bool{}
 				for _, s := range w.run.list() {
@@ -396,7 +396,7 @@ func TestWrongClockFiresNothing(t *testing.T) {
 		if err := w.s.Ready(); err == nil {
 			t.Error("it says that it is ready")
 		}
-		w.skew = 101 * 24 * time.Hour // set right
+		w.step(101 * 24 * time.Hour) // set right
 		w.settle(2 * time.Minute)
 		if got := w.task(task.ID); got.Status != dts.Success {
 			t.Errorf("the task is %s after the clock was set right", got.Status)
@@ -413,12 +413,12 @@ func TestNewestTimeHoldsFiring(t *testing.T) {
 		w.settle(time.Hour)
 		task := w.add(time.Second, nil)
 		w.stop()
-		w.skew = -24 * time.Hour
+		w.step(-24 * time.Hour)
 		w.start()
 		if w.s.Status().ClockHeld == "" {
 			t.Error("a clock a day behind is believed")
 		}
-		w.skew = 0
+		w.step(24 * time.Hour)
 		w.settle(5 * time.Second)
 		if got := w.task(task.ID); got.Status != dts.Success {
 			t.Errorf("the task is %s after the clock was set right", got.Status)
