@@ -74,9 +74,9 @@ func TestVerbs(t *testing.T) {
 	states := map[dts.Status]func(w *world) string{
 		dts.Pending: func(w *world) string { return w.add(time.Hour, nil).ID },
 		dts.Running: func(w *world) string {
-			w.run.behave(takes(time.Minute))
+			w.run.behave(takes(10 * time.Minute))
 			id := w.add(0, nil).ID
-			w.settle(100 * time.Millisecond)
+			w.settle(time.Second)
 			return id
 		},
 		dts.Success: func(w *world) string {
@@ -97,15 +97,16 @@ func TestVerbs(t *testing.T) {
 			return id
 		},
 		dts.Skipped: func(w *world) string {
-			// Expires before a slot is free.
-			w.run.behave(takes(10 * time.Second))
+			// Expires before a slot is free. The times are long because SQLite's waits for a lock, a few
+			// seconds at most, take the bubble's time.
+			w.run.behave(takes(10 * time.Minute))
 			for range 2 {
 				w.add(0, nil)
 			}
-			id := w.add(0, func(t *dts.Task) { t.ExpiresAt = w.now().Add(5 * time.Second) }).ID
-			w.settle(11 * time.Second)
+			id := w.add(0, func(t *dts.Task) { t.ExpiresAt = w.now().Add(5 * time.Minute) }).ID
+			w.settle(11 * time.Minute)
 			w.run.behave(nil)
-			w.settle(11 * time.Second)
+			w.settle(11 * time.Minute)
 			return id
 		},
 	}
@@ -164,7 +165,7 @@ func TestVerbs(t *testing.T) {
 					// Whatever was done, other tasks go on.
 					other := w.add(time.Second, nil).ID
 					w.run.behave(nil)
-					w.settle(2 * time.Minute)
+					w.settle(20 * time.Minute)
 					if got := w.task(other).Status; got != dts.Success {
 						t.Errorf("another task is %s afterwards", got)
 					}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -50,7 +49,6 @@ const stopTimeout = 5 * time.Second
 // runServer runs a server until ctx is done, then drains it. It returns nil after a clean stop. A second
 // signal is the caller's to handle: it exits at once.
 func runServer(ctx context.Context, o serverOptions) (err error) {
-	tuneMemory()
 	data, err := openData(ctx, o.DataDir, o.SocketGroup, o.Log)
 	if err != nil {
 		return err
@@ -92,7 +90,12 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
 		Retention: o.Retention, RetentionRows: o.RetentionRows,
 	})
-	if err := scheduler.Start(ctx); err != nil {
+	err = scheduler.Start(ctx)
+	if dts.CodeOf(err) == dts.ErrFull {
+		room.release()
+		err = scheduler.Start(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("start the scheduler: %w", cause(err))
 	}
 	stopped := false
@@ -125,6 +128,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		o.Ready(server.URL())
 	}
 	room.keep(ctx, st)
+	keepMemorySmall(ctx)
 
 	select {
 	case <-ctx.Done():
@@ -138,17 +142,6 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return errors.Join(err, server.Stop(stopCtx))
-}
-
-// tuneMemory lets garbage pile up to four times what lives, as long as it all stays small: what lives is a few
-// megabytes, and collecting it at every doubling costs a tenth of the throughput. GOGC and GOMEMLIMIT win.
-func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(512 << 20)
-	}
 }
 
 // clockFloor is when this program was made: the clock cannot be right before that.
