@@ -112,7 +112,10 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 	if len(plans) == 0 {
 		return again, next
 	}
-	for i, err := range s.o.Store.SavePlans(s.ctx, s.fence, plans, now) {
+	s.o.Failpoint("before-plan")
+	saved := s.o.Store.SavePlans(s.ctx, s.fence, plans, now)
+	s.o.Failpoint("after-plan")
+	for i, err := range saved {
 		p := &plans[i]
 		switch {
 		case err == nil:

@@ -33,12 +33,15 @@ func newRun(s *Scheduler, t *dts.Task) *run {
 // execute makes the attempt and sends what became of it to the writer.
 func (s *Scheduler) execute(it *item, r *run) {
 	defer r.cancel(nil)
+	s.o.Failpoint("before-start")
 	if !r.begin() {
 		s.in.post(func(l *loop) { l.unstart(it) })
 		return
 	}
+	s.o.Failpoint("before-run")
 	start := time.Now() // for the monotonic duration; the wall clock is begin's
 	out := s.o.Runner.Run(r.ctx, dts.Job{Task: r.task, Number: r.number, Started: r.started})
+	s.o.Failpoint("after-run")
 	rec := r.end(out, time.Since(start))
 	s.in.post(func(l *loop) { l.ended(it) })
 	s.writer.add(pendingRecord{it: it, rec: rec})

@@ -66,6 +66,10 @@ type Options struct {
 	// OnFull is called, at most once a second, while writes fail: if the disk is full it may free some room.
 	OnFull func()
 
+	// Failpoint, if set, is called with a name at the moments at which a crash would hurt most; a build for crash
+	// tests ends the process there.
+	Failpoint func(name string)
+
 	Log      *slog.Logger
 	Registry prometheus.Registerer
 	NewTimer func() timer.Timer // default: timer.New
@@ -140,6 +144,9 @@ func New(o Options) *Scheduler {
 	setDefault(&o.RetentionRows, 1_000_000)
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Failpoint == nil {
+		o.Failpoint = func(string) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

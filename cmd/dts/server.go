@@ -88,7 +88,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		},
 		Node: node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
-		Retention: o.Retention, RetentionRows: o.RetentionRows,
+		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: failpoint(),
 	})
 	err = scheduler.Start(ctx)
 	if dts.CodeOf(err) == dts.ErrFull {
@@ -186,7 +186,7 @@ func openData(ctx context.Context, dir string, group bool, log *slog.Logger) (*d
 		return nil, err
 	}
 	db, err := sqlite.Open(ctx, filepath.Join(dir, "dts.db"), sqlite.Options{
-		Migrations: migrations.FS, Logger: log,
+		Migrations: migrations.FS, Logger: log, Failpoint: failpoint(),
 		OnCorrupt: func(err error) {
 			log.Error("the database is damaged: nothing is written or fired any more; see docs/operations.md", "err", err)
 		},

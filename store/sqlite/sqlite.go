@@ -61,6 +61,10 @@ type Options struct {
 	// inside Open, larger ones in the background. 64 MiB when zero.
 	CheckAtOpenBytes int64
 
+	// Failpoint, if set, is called with before-commit and after-commit around each COMMIT; a build for crash tests
+	// ends the process there.
+	Failpoint func(name string)
+
 	// OnCorrupt is told once, on its own goroutine, that corruption was found after Open. Writes
 	// are refused from then on. It must not call Close.
 	OnCorrupt func(error)
@@ -119,6 +123,9 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Failpoint == nil {
+		o.Failpoint = func(string) {}
 	}
 	if o.Migrations == nil {
 		return nil, errors.New("open database: no migrations given")

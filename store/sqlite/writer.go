@@ -262,9 +262,11 @@ func (d *DB) commit() error {
 			return err
 		}
 	}
+	d.o.Failpoint("before-commit")
 	if _, err := d.w.exec(sqlCommit); err != nil {
 		return err
 	}
+	d.o.Failpoint("after-commit")
 	if d.test.afterCommit != nil {
 		return d.test.afterCommit()
 	}
