@@ -52,7 +52,7 @@ func (t *Task) Entry() Entry {
 
 // Record is one step of an attempt on its way to the disk: its start, its end, or both at once.
 type Record struct {
-	Task    *Task // as claimed: its ClaimToken fences the write
+	Task    *Task // as it was when the attempt began: before it, Task.Attempts is Attempt.Number - 1
 	Attempt Attempt
 	Process *Process // of a command that is still running
 	Output  Output

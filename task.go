@@ -125,7 +125,7 @@ type Task struct {
 	RunAt       time.Time `json:"run_at" doc:"the next eligible start"`
 	ExpiresAt   time.Time `json:"expires_at,omitzero" doc:"not started after this"`
 
-	PickedAt      time.Time `json:"picked_at,omitzero" doc:"when a node claimed it"`
+	PickedAt      time.Time `json:"picked_at,omitzero" doc:"when a node took it up"`
 	StartedAt     time.Time `json:"started_at,omitzero" doc:"when the first attempt started"`
 	CompletedAt   time.Time `json:"completed_at,omitzero"`
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero" doc:"when the next retry is due"`
@@ -148,14 +148,13 @@ type Task struct {
 	RequestHash    string `json:"-"` // of the request that carried the idempotency key
 	TracingID      string `json:"tracing_id,omitempty" doc:"32 hexadecimal digits: the trace id of traceparent"`
 	BatchID        string `json:"batch_id,omitempty" doc:"the bulk request that created it"`
-	Node           string `json:"node,omitempty" doc:"the node that has claimed or runs it"`
+	Node           string `json:"node,omitempty" doc:"the node that runs it or ran it last"`
 
 	Unresolved int `json:"unresolved_dependencies_count"`
 
 	Overlap    OverlapPolicy `json:"-"` // of the recurring task; empty: ALLOW
 	Shard      int           `json:"-"`
-	ClaimToken int64         `json:"-"` // 0 when unclaimed
-	ClaimTerm  int64         `json:"-"`
+	Term       int64         `json:"-"` // of the node that runs it; 0 when none does
 	Seq        int64         `json:"-"` // order of creation, given by the store
 	MissAt     time.Time     `json:"-"` // a planned occurrence not claimed by then counts as missed; zero: never
 }

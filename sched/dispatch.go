@@ -13,7 +13,7 @@ func (l *loop) due(it *item, now time.Time) {
 	planned := t.Origin == dts.OriginSchedule && t.Attempts == 0
 	switch {
 	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
-		l.s.unstarted[poolOf(it.TargetType)].Add(-1)
+		l.count(it, -1)
 		l.miss(it)
 	case planned && l.paused[t.RecurringTaskID] && !t.Moved:
 		l.skip(it, dts.ReasonPaused, "")
@@ -71,12 +71,11 @@ func (l *loop) dispatch(p *pool, now time.Time) {
 func (l *loop) skip(it *item, reason dts.Reason, note string) {
 	s := l.s
 	it.state = deciding
-	s.unstarted[poolOf(it.TargetType)].Add(-1)
+	l.count(it, -1)
 	now := s.clock.now()
 	old := it.task
 	n := *old
 	n.Status, n.SkipReason, n.CompletedAt = dts.Skipped, reason, dts.Micros(now)
-	n.ClaimToken, n.ClaimTerm = 0, 0
 	c := dts.Change{Old: old, New: &n}
 	if old.Origin == dts.OriginSchedule {
 		c.Skip = skipOf(old, reason, note)
@@ -121,7 +120,7 @@ func (l *loop) start(p *pool, it *item) {
 	t := it.task
 	it.state = running
 	p.running++
-	l.s.unstarted[poolOf(it.TargetType)].Add(-1)
+	l.count(it, -1)
 	if t.Overlap == dts.OverlapSkip {
 		l.byRec[t.RecurringTaskID]++
 	}
@@ -137,14 +136,14 @@ func (l *loop) ended(it *item) {
 	l.checkIdle()
 }
 
-// unstart takes back a task whose start could not be written: it has not run, its claim still holds.
+// unstart takes back a task whose start could not be written: it has not run, and is still claimed.
 func (l *loop) unstart(it *item) {
 	l.pools[poolOf(it.TargetType)].running--
 	l.endActive(it.task)
 	it.run = nil
 	now := l.s.clock.now()
 	it.task.RunAt = now.Add(retryStore)
-	l.s.unstarted[poolOf(it.TargetType)].Add(1)
+	l.count(it, 1)
 	l.toClaimed(it, now)
 	l.release(it)
 	l.checkIdle()
@@ -156,9 +155,7 @@ func (l *loop) written(it *item, after *dts.Task) {
 	l.endActive(it.task)
 	l.drop(it)
 	if after.Status == dts.Pending {
-		n := *after
-		n.ClaimToken, n.ClaimTerm = 0, 0
-		l.add(n.Entry(), nil)
+		l.add(after.Entry(), nil)
 	}
 	l.checkIdle()
 }

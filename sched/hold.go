@@ -28,13 +28,13 @@ func (s *Scheduler) hold(ctx context.Context, ids ...string) (busy []string, err
 		p := l.pools[poolOf(it.TargetType)]
 		switch it.state {
 		case waiting:
-			p.waiting.remove(it)
+			p.waiting[it.Rank].remove(it)
 		case claimed:
 			p.claimed.remove(it)
-			s.unstarted[poolOf(it.TargetType)].Add(-1)
+			l.count(it, -1)
 		case ready:
 			p.ready.Remove(it.spot)
-			s.unstarted[poolOf(it.TargetType)].Add(-1)
+			l.count(it, -1)
 		case running, recording:
 			answers <- answer{id, true}
 			return
@@ -102,7 +102,7 @@ func (s *Scheduler) release(ids []string, changed map[string]*dts.Task) {
 			case isChanged && n == nil:
 			case isChanged:
 				l.take(n)
-			case old != nil: // its claim still holds
+			case old != nil: // it is still claimed
 				l.add(it.Entry, old)
 			case it.RunAt.IsZero(): // it was not in memory
 			default:
@@ -116,20 +116,20 @@ func (s *Scheduler) release(ids []string, changed map[string]*dts.Task) {
 func (l *loop) take(t *dts.Task) {
 	switch {
 	case t.Status != dts.Pending || t.Unresolved > 0:
-	case t.ClaimToken != 0:
+	case !t.PickedAt.IsZero():
 		l.add(t.Entry(), t)
 	default:
 		l.add(t.Entry(), nil)
 	}
 }
 
-// claimNow claims a task that is about to be written, if it is due so soon that it would be claimed at once
-// anyway: it saves a round trip.
+// claimNow claims a task that is about to be written, if it is due so soon that it would be read back at once
+// anyway.
 func (s *Scheduler) claimNow(t *dts.Task) {
 	now := s.clock.now()
 	if s.draining.Load() || s.clock.held() != "" || t.Unresolved > 0 || t.RunAt.After(now.Add(claimAhead)) ||
-		s.unstarted[poolOf(t.TargetType)].Load() >= int64(s.o.ClaimLimit) {
+		s.unstarted[poolOf(t.TargetType)][t.Priority.Rank()].Load() >= int64(s.o.ClaimLimit) {
 		return
 	}
-	t.ClaimToken, t.ClaimTerm, t.Node, t.PickedAt = token(), s.fence.Term, s.fence.Node, dts.Micros(now)
+	t.Node, t.PickedAt = s.fence.Node, dts.Micros(now)
 }

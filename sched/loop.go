@@ -13,8 +13,8 @@ import (
 type state uint8
 
 const (
-	waiting   state = iota // in its pool's waiting heap: stored, not claimed
-	claiming               // a claim is under way
+	waiting   state = iota // in its pool's waiting heap: only its entry is in memory
+	claiming               // it is being read
 	claimed                // in its pool's claimed heap, until it is due
 	ready                  // due, in its pool's lanes, until a slot is free
 	deciding               // due, while a policy is looked up or a skip is written
@@ -40,14 +40,22 @@ type pool struct {
 	slots   int
 	running int
 
-	waiting dueHeap
+	waiting [ranks]waitHeap // by priority, so that what is urgent is never behind what is many
 	claimed dueHeap
 	ready   *lanes.Queue[*item]
-	claims  int       // claim batches under way
-	retryAt time.Time // no claim before this, after one failed
 }
 
-const pools = 2
+// waitHeap is what waits in one pool at one priority.
+type waitHeap struct {
+	dueHeap
+	claims  int       // chunks that are being read
+	retryAt time.Time // nothing is read before this, after that failed
+}
+
+const (
+	pools = 2
+	ranks = 3 // HIGH, MEDIUM, LOW
+)
 
 func poolOf(t dts.TargetType) int {
 	if t == dts.Command {
@@ -125,7 +133,9 @@ func (l *loop) step(now time.Time) {
 			p.claimed.pop()
 			l.due(it, now)
 		}
-		l.claim(p, now)
+		for rank := range p.waiting {
+			l.claim(p, rank, now)
+		}
 		l.dispatch(p, now)
 	}
 }
@@ -145,12 +155,11 @@ func (l *loop) arm(now time.Time) {
 		if it := p.claimed.top(); it != nil {
 			sooner(it.RunAt)
 		}
-		if it := p.waiting.top(); it != nil && l.room(p) > 0 {
-			t := it.RunAt.Add(-claimAhead)
-			if t.Before(p.retryAt) {
-				t = p.retryAt
+		for rank := range p.waiting {
+			w := &p.waiting[rank]
+			if it := w.top(); it != nil && l.room(p, rank) > 0 {
+				sooner(laterOf(it.RunAt.Add(-claimAhead), w.retryAt))
 			}
-			sooner(t)
 		}
 	}
 	if l.s.clock.held() != "" {
@@ -162,7 +171,14 @@ func (l *loop) arm(now time.Time) {
 
 // Scans: the heap holds what is due up to mark.
 
-func (l *loop) heapSize() int { return l.pools[0].waiting.len() + l.pools[1].waiting.len() }
+func (l *loop) heapSize() (n int) {
+	for _, p := range l.pools {
+		for rank := range p.waiting {
+			n += p.waiting[rank].len()
+		}
+	}
+	return n
+}
 
 // nextScan is when more must be loaded.
 func (l *loop) nextScan(now time.Time) time.Time {
@@ -225,7 +241,7 @@ func (l *loop) add(e dts.Entry, t *dts.Task) {
 	it := &item{Entry: e, task: t}
 	l.items[e.TaskID] = it
 	if t != nil {
-		l.s.unstarted[poolOf(e.TargetType)].Add(1)
+		l.count(it, 1)
 		l.toClaimed(it, l.s.clock.now())
 		return
 	}
@@ -239,7 +255,9 @@ func (l *loop) add(e dts.Entry, t *dts.Task) {
 func (l *loop) trim() {
 	var list []*item
 	for _, p := range l.pools {
-		list = append(list, p.waiting.list...)
+		for rank := range p.waiting {
+			list = append(list, p.waiting[rank].list...)
+		}
 	}
 	slices.SortFunc(list, func(a, b *item) int {
 		if a.Before(b.Mark()) {
@@ -249,7 +267,7 @@ func (l *loop) trim() {
 	})
 	keep := l.s.o.HeapLimit / 2
 	for _, it := range list[keep:] {
-		l.pools[poolOf(it.TargetType)].waiting.remove(it)
+		l.pools[poolOf(it.TargetType)].waiting[it.Rank].remove(it)
 		delete(l.items, it.TaskID)
 	}
 	l.mark, l.all = list[keep-1].Mark(), false
@@ -257,7 +275,7 @@ func (l *loop) trim() {
 
 func (l *loop) toWaiting(it *item) {
 	it.state, it.task, it.run = waiting, nil, nil
-	l.pools[poolOf(it.TargetType)].waiting.push(it)
+	l.pools[poolOf(it.TargetType)].waiting[it.Rank].push(it)
 }
 
 func (l *loop) toClaimed(it *item, now time.Time) {
@@ -285,77 +303,82 @@ func (l *loop) release(it *item) {
 	}
 }
 
-// Claims.
+// Claims: a task that is due soon is read whole, so that at its instant there is nothing left to do but to start it.
+// Nothing is written: whoever holds a task's shard, and only he, may start it.
 
-// room is how many tasks may be claimed now. Under load it waits until there is room for a whole chunk: each
-// claim is a commit, and claiming one task for each that starts would make the disk the limit.
-func (l *loop) room(p *pool) int {
+// count keeps the number of tasks claimed and not started.
+func (l *loop) count(it *item, d int64) { l.s.unstarted[poolOf(it.TargetType)][it.Rank].Add(d) }
+
+// room is how many tasks may be claimed now. Under load it waits until there is room for a whole chunk, because
+// reading one task for each that starts would cost more.
+func (l *loop) room(p *pool, rank int) int {
 	chunk := min(claimChunk, max(l.s.o.ClaimLimit/2, 1))
-	room := l.s.o.ClaimLimit - int(l.s.unstarted[poolOf(p.kind)].Load())
-	if p.claims >= claimsInFlight || room < chunk {
+	room := l.s.o.ClaimLimit - int(l.s.unstarted[poolOf(p.kind)][rank].Load())
+	if p.waiting[rank].claims >= claimsInFlight || room < chunk {
 		return 0
 	}
 	return chunk
 }
 
-func (l *loop) claim(p *pool, now time.Time) {
-	s := l.s
-	n := poolOf(p.kind)
-	for !s.draining.Load() && !now.Before(p.retryAt) {
-		room := l.room(p)
-		var batch []*item
-		for len(batch) < room {
-			it := p.waiting.top()
+func (l *loop) claim(p *pool, rank int, now time.Time) {
+	w := &p.waiting[rank]
+	for !l.s.draining.Load() && !now.Before(w.retryAt) {
+		room := l.room(p, rank)
+		var chunk []*item
+		for len(chunk) < room {
+			it := w.top()
 			if it == nil || it.RunAt.Add(-claimAhead).After(now) {
 				break
 			}
-			p.waiting.pop()
+			w.pop()
 			if !it.MissAt.IsZero() && it.MissAt.Before(now) {
 				l.miss(it)
 				continue
 			}
 			it.state = claiming
-			batch = append(batch, it)
+			l.count(it, 1)
+			chunk = append(chunk, it)
 		}
-		if len(batch) == 0 {
+		if len(chunk) == 0 {
 			return
 		}
-		p.claims++
-		s.unstarted[n].Add(int64(len(batch)))
-		s.wg.Go(func() { s.claimBatch(p, batch) })
+		w.claims++
+		l.s.wg.Go(func() { l.s.claimChunk(w, chunk) })
 	}
 }
 
-// claimBatch claims in the store and tells the loop.
-func (s *Scheduler) claimBatch(p *pool, batch []*item) {
-	ids, shards := make([]string, len(batch)), make([]int, len(batch))
-	for i, it := range batch {
-		ids[i], shards[i] = it.TaskID, it.Shard
+// claimChunk reads tasks from the store and tells the loop.
+func (s *Scheduler) claimChunk(w *waitHeap, chunk []*item) {
+	ids := make([]string, len(chunk))
+	for i, it := range chunk {
+		ids[i] = it.TaskID
 	}
-	tasks, err := s.o.Store.Claim(s.ctx, s.fence, shards, ids, token(), s.clock.now())
+	tasks, err := s.o.Store.Load(s.ctx, ids)
 	byID := make(map[string]*dts.Task, len(tasks))
+	picked := dts.Micros(s.clock.now())
 	for _, t := range tasks {
+		t.PickedAt, t.Node = picked, s.fence.Node
 		byID[t.ID] = t
 	}
 	s.in.post(func(l *loop) {
 		now := s.clock.now()
-		p.claims--
+		w.claims--
 		if err != nil {
-			s.logStore("claim tasks", err)
-			p.retryAt = now.Add(retryStore)
+			s.logStore("read due tasks", err)
+			w.retryAt = now.Add(retryStore)
 		}
-		for _, it := range batch {
+		for _, it := range chunk {
 			switch t := byID[it.TaskID]; {
 			case t != nil:
 				it.task = t
 				l.toClaimed(it, now)
 				l.release(it)
 			case err != nil:
-				s.unstarted[poolOf(p.kind)].Add(-1)
+				l.count(it, -1)
 				l.toWaiting(it)
 				l.release(it)
 			default: // changed or gone: whoever did it has told the loop, or will
-				s.unstarted[poolOf(p.kind)].Add(-1)
+				l.count(it, -1)
 				l.drop(it)
 			}
 		}

@@ -114,7 +114,6 @@ func (b *planner) catchUp() {
 		old := late[len(late)-1]
 		n := *old
 		n.MissAt = time.Time{}
-		n.ClaimToken, n.ClaimTerm = 0, 0
 		b.plan.Changes = append(b.plan.Changes, dts.Change{Old: old, New: &n})
 		late = late[:len(late)-1]
 	}
@@ -200,7 +199,6 @@ func (b *planner) left() int64 {
 func (b *planner) skipTask(t *dts.Task, reason dts.Reason) {
 	n := *t
 	n.Status, n.SkipReason, n.CompletedAt = dts.Skipped, reason, dts.Micros(b.in.now)
-	n.ClaimToken, n.ClaimTerm = 0, 0
 	b.plan.Changes = append(b.plan.Changes, dts.Change{Old: t, New: &n, Skip: skipOf(t, reason, "")})
 	if b.in.open > 0 {
 		b.in.open--

@@ -247,11 +247,7 @@ func (s *Scheduler) holdPlanned(ctx context.Context, id string, ids []string, h 
 func (s *Scheduler) takeBack(tasks []*dts.Task, late []string) {
 	s.in.post(func(l *loop) {
 		for _, t := range tasks {
-			switch {
-			case slices.Contains(late, t.ID):
-			case t.ClaimTerm == s.fence.Term:
-				l.add(t.Entry(), t)
-			default:
+			if !slices.Contains(late, t.ID) {
 				l.add(t.Entry(), nil)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +32,7 @@ type Store interface {
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
 	LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
-	Claim(ctx context.Context, f dts.Fence, shards []int, ids []string, token int64, now time.Time) ([]*dts.Task, error)
+	Load(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
 	Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error
 
@@ -85,7 +84,7 @@ type Options struct {
 	HTTPSlots     int           // HTTP calls in flight; default 256
 	CommandSlots  int           // commands at once; default 64
 	HeapLimit     int           // tasks held in memory until they are due; default 100,000
-	ClaimLimit    int           // tasks of one kind claimed and not started; default 4,096
+	ClaimLimit    int           // tasks of one kind and priority claimed and not started; default 2,048
 	DrainTimeout  time.Duration // how long Stop lets runs go on; default 30 s
 	Retention     time.Duration // finished tasks are kept this long; default 30 days
 	RetentionRows int64         // at most this many finished tasks are kept; default 1,000,000
@@ -93,8 +92,8 @@ type Options struct {
 
 const (
 	claimAhead     = 2 * time.Second        // tasks due within this are claimed
-	claimChunk     = 512                    // tasks of one claim batch
-	claimsInFlight = 2                      // claim batches of one kind under way
+	claimChunk     = 512                    // tasks claimed together
+	claimsInFlight = 2                      // chunks of one kind and priority under way
 	loadAhead      = 10 * time.Minute       // tasks due within this are held in memory
 	loadChunk      = 10_000                 // tasks of one scan
 	startShown     = 50 * time.Millisecond  // a run that takes longer shows RUNNING
@@ -128,7 +127,7 @@ type Scheduler struct {
 
 	clock       *clock
 	draining    atomic.Bool
-	unstarted   [pools]atomic.Int64 // claimed or ready, by kind
+	unstarted   [pools][ranks]atomic.Int64 // claimed or ready, by kind and priority
 	startedAt   time.Time
 	faultLogged atomic.Int64 // since when the store fault that was logged lasts
 }
@@ -138,7 +137,7 @@ func New(o Options) *Scheduler {
 	setDefault(&o.HTTPSlots, 256)
 	setDefault(&o.CommandSlots, 64)
 	setDefault(&o.HeapLimit, 100_000)
-	setDefault(&o.ClaimLimit, 4096)
+	setDefault(&o.ClaimLimit, 2048)
 	setDefault(&o.DrainTimeout, 30*time.Second)
 	setDefault(&o.Retention, 30*24*time.Hour)
 	setDefault(&o.RetentionRows, 1_000_000)
@@ -246,9 +245,6 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	s.bus.close()
 	return err
 }
-
-// token makes a number that no other claim uses, below 2^53 so that a JSON number holds it.
-func token() int64 { return rand.Int64N(1<<53-1) + 1 }
 
 func (s *Scheduler) beatLoop() {
 	tick := time.NewTicker(beatEvery)

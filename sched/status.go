@@ -56,9 +56,14 @@ func (l *loop) fill(st *dts.SchedulerStatus, now time.Time) {
 	st.UnwrittenRuns, st.ActivePaused = l.unwritten, len(l.paused)
 	var oldest time.Time
 	for i, p := range l.pools {
-		st.Claimed += int(l.s.unstarted[i].Load()) - p.ready.Len()
+		var waits []time.Time
+		st.Claimed -= p.ready.Len()
+		for rank := range p.waiting {
+			st.Claimed += int(l.s.unstarted[i][rank].Load())
+			waits = append(waits, topRunAt(&p.waiting[rank].dueHeap))
+		}
 		st.Pools = append(st.Pools, dts.PoolStatus{TargetType: p.kind, Slots: p.slots, Running: p.running, Ready: p.ready.Len()})
-		for _, at := range []time.Time{p.ready.Oldest(), topRunAt(&p.waiting), topRunAt(&p.claimed)} {
+		for _, at := range append(waits, p.ready.Oldest(), topRunAt(&p.claimed)) {
 			if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 				oldest = at
 			}

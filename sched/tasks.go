@@ -155,7 +155,7 @@ func (s *Scheduler) unclaim(t *dts.Task) {
 	if t == nil {
 		return
 	}
-	t.ClaimToken, t.ClaimTerm = 0, 0
+	t.PickedAt = time.Time{}
 	if t.Status == dts.Pending {
 		s.claimNow(t)
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"dts"
@@ -56,6 +58,40 @@ func insert(t *testing.T, st *store.Store, tasks ...*dts.Task) {
 	}
 }
 
+// TestMigrateTasks: tasks of a database that an older dts wrote are read as they were.
+func TestMigrateTasks(t *testing.T) {
+	first, err := fs.ReadFile(migrations.FS, "00001_init.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "dts.db")
+	db, err := sqlite.Open(ctx, path, sqlite.Options{Migrations: fstest.MapFS{"00001_init.sql": {Data: first}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const columns = `task_id, tenant_id, shard, status, priority, queue, name, scheduled_at, due_at, run_at, claim_token, claim_term, claim_node, attempts,
+		max_attempts, unresolved_dependencies_count, step, plan_version, moved, created_at, created_by, target_type, spec`
+	_, err = db.Apply(ctx, store.Stmt{SQL: `INSERT INTO tasks (` + columns + `) VALUES ('t1', ?, 3, 'RUNNING', 1, 'default', 'n', 1, 2, 3, 44, 5, 'node', 1,
+		3, 0, '', 0, 0, 1, 'me', 'COMMAND', '{"description":"d","target_config":{"argv":["a b","é"]},"retry":{"max_attempts":3},"delivery":"AT_LEAST_ONCE","timeout_seconds":1.5,"sla_seconds":30}')`,
+		Args: []any{dts.DefaultTenant}})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db, err = sqlite.Open(ctx, path, sqlite.Options{Migrations: migrations.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := store.New(db, store.Options{})
+	defer st.Close()
+	got, err := st.Task(ctx, dts.DefaultTenant, "t1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got.TargetConfig) != `{"argv":["a b","é"]}` || got.Description != "d" || got.TimeoutSeconds != 1.5 || got.Term != 5 || got.Node != "node" || got.Retry.MaxAttempts != 3 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestEveryTableCarriesTheTenant(t *testing.T) {
 	_, db, _ := open(t)
 	rows, err := db.Query(ctx, store.OwnWrites, store.Stmt{SQL: `SELECT m.name FROM sqlite_master AS m WHERE m.type = 'table'
@@ -77,55 +113,66 @@ func TestEveryTableCarriesTheTenant(t *testing.T) {
 	}
 }
 
-// TestStaleClaims: what an older term claimed can neither be started nor ended by its holder any more.
-func TestStaleClaims(t *testing.T) {
+// TestStaleAttempts: what a node whose term is over writes is refused, and what comes twice or too late changes
+// nothing.
+func TestStaleAttempts(t *testing.T) {
 	st, _, old := open(t)
-	k := task(t, nil)
+	k := task(t, func(k *dts.Task) { k.RecurringTaskID, k.Origin = "r1", dts.OriginTrigger })
 	insert(t, st, k)
-	claimed, err := st.Claim(ctx, old, []int{k.Shard}, []string{k.ID}, 7, now)
-	if err != nil || len(claimed) != 1 {
-		t.Fatalf("claimed %d, %v", len(claimed), err)
-	}
-	if again, err := st.Claim(ctx, old, []int{k.Shard}, []string{k.ID}, 8, now); err != nil || len(again) != 0 {
-		t.Fatalf("claimed twice at one term: %d, %v", len(again), err)
-	}
 	f, err := st.Begin(ctx, dts.Node{ID: "n1", StartedAt: now, SeenAt: now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := func(c *dts.Task) *dts.Record {
-		after := *c
-		after.Status, after.Attempts, after.CompletedAt = dts.Success, 1, now
-		return &dts.Record{Task: c, After: &after, Attempt: dts.Attempt{TaskID: c.ID, TenantID: c.TenantID, Number: 1, State: dts.AttemptSuccess, StartedAt: now, CompletedAt: now}}
+	begin := func(number int) *dts.Record {
+		return &dts.Record{Task: k, Attempt: dts.Attempt{TaskID: k.ID, TenantID: k.TenantID, Number: number, State: dts.AttemptRunning, StartedAt: now}}
 	}
-	if err := st.Write(ctx, old, []*dts.Record{end(claimed[0])}); !errors.Is(err, store.ErrRefused) {
-		t.Errorf("a write at the old term: %v, want a refusal", err)
+	end := func(number int, to dts.Status) *dts.Record {
+		r := begin(number)
+		after := *k
+		after.Status, after.Attempts, after.CompletedAt = to, number, now
+		r.After, r.Attempt.State, r.Attempt.CompletedAt = &after, dts.AttemptFailed, now
+		r.Output = dts.Output{Head: []byte("x"), Total: 1}
+		return r
 	}
-	if _, err := st.Claim(ctx, old, []int{k.Shard}, []string{k.ID}, 9, now); !errors.Is(err, store.ErrRefused) {
-		t.Errorf("a claim at the old term: %v, want a refusal", err)
-	}
-	mine, err := st.Claim(ctx, f, []int{k.Shard}, []string{k.ID}, 10, now)
-	if err != nil || len(mine) != 1 {
-		t.Fatalf("the new term claimed %d, %v", len(mine), err)
-	}
-	// Even under the new fence, the old claim's token changes nothing.
-	if err := st.Write(ctx, f, []*dts.Record{end(claimed[0])}); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := st.Task(ctx, k.TenantID, k.ID); got.Status != dts.Pending || got.Attempts != 0 {
-		t.Errorf("a stale attempt was accepted: %+v", got)
-	}
-	if list, _ := st.Attempts(ctx, k.TenantID, k.ID); len(list) != 0 {
-		t.Errorf("a stale attempt was recorded: %+v", list[0])
-	}
-	// A record that is sent twice counts once.
-	for range 2 {
-		if err := st.Write(ctx, f, []*dts.Record{end(mine[0])}); err != nil {
+	write := func(f dts.Fence, r *dts.Record, wantStatus dts.Status, wantAttempts, wantRows int) {
+		t.Helper()
+		if err := st.Write(ctx, f, []*dts.Record{r}); err != nil {
 			t.Fatal(err)
 		}
+		got, err := st.Task(ctx, k.TenantID, k.ID)
+		if err != nil || got.Status != wantStatus || got.Attempts != wantAttempts {
+			t.Errorf("the task is %s after %d attempts, want %s after %d; %v", got.Status, got.Attempts, wantStatus, wantAttempts, err)
+		}
+		if list, err := st.Attempts(ctx, k.TenantID, k.ID); err != nil || len(list) != wantRows {
+			t.Errorf("%d attempts are recorded, want %d; %v", len(list), wantRows, err)
+		}
 	}
-	if got, _ := st.Task(ctx, k.TenantID, k.ID); got.Status != dts.Success {
-		t.Errorf("after its end: %+v", got)
+	for _, r := range []*dts.Record{begin(1), end(1, dts.Success)} {
+		if err := st.Write(ctx, old, []*dts.Record{r}); !errors.Is(err, store.ErrRefused) {
+			t.Errorf("a write at the old term: %v, want a refusal", err)
+		}
+	}
+	write(f, begin(2), dts.Pending, 0, 0) // not its turn
+	write(f, end(2, dts.Success), dts.Pending, 0, 0)
+	for range 2 {
+		write(f, begin(1), dts.Running, 1, 1)
+	}
+	withProcess := begin(1)
+	withProcess.Process = &dts.Process{PGID: 7, StartTime: 8, BootID: "b"}
+	write(f, withProcess, dts.Running, 1, 1)
+	if list, _ := st.Attempts(ctx, k.TenantID, k.ID); list[0].Process == nil || list[0].Process.PGID != 7 {
+		t.Errorf("the process is not recorded: %+v", list[0])
+	}
+	for range 2 {
+		write(f, end(1, dts.Pending), dts.Pending, 1, 1)
+	}
+	write(f, begin(1), dts.Pending, 1, 1)
+	for range 2 {
+		write(f, end(2, dts.Failed), dts.Failed, 2, 2) // its start was never written
+	}
+	write(f, end(3, dts.Success), dts.Failed, 2, 2)
+	if list, err := st.Load(ctx, []string{k.ID}); err != nil || len(list) != 0 {
+		t.Errorf("a finished task is loaded to be run: %v, %v", list, err)
 	}
 }
 

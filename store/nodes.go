@@ -8,8 +8,7 @@ import (
 )
 
 // Begin registers a node and gives it every shard at a new term, which it returns. A server on SQLite holds
-// the lock of its data directory, so that nobody else can hold them. What an older term claimed is free
-// from then on.
+// the lock of its data directory, so that nobody else can hold them.
 func (s *Store) Begin(ctx context.Context, n dts.Node) (dts.Fence, error) {
 	f := dts.Fence{Node: n.ID}
 	if _, err := s.one(ctx, "read terms", Stmt{`SELECT coalesce(max(term), 0) FROM shards`, nil}, &f.Term); err != nil {
@@ -58,7 +57,7 @@ func (s *Store) Node(ctx context.Context, id string) (n dts.Node, found bool, er
 // its running attempt.
 func (s *Store) Running(ctx context.Context, f dts.Fence, limit int) ([]dts.Lost, error) {
 	tasks, err := s.tasks(ctx, "read running tasks", Stmt{selectTask + `WHERE status = 'RUNNING'
-		AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND claim_term < ? ORDER BY seq LIMIT ?`, []any{f.Term, limit}})
+		AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND term < ? ORDER BY seq LIMIT ?`, []any{f.Term, limit}})
 	if err != nil {
 		return nil, err
 	}

@@ -9,32 +9,54 @@ import (
 	"dts"
 )
 
-// storedSpec is the JSON in tasks.spec: what to run and how, as far as SQL does not ask for it.
+// storedSpec is the JSON in tasks.spec: how to run it, as far as SQL does not ask for it. It is empty for the
+// many tasks that have defaultSpec.
 type storedSpec struct {
-	Description    string          `json:"description,omitempty"`
-	TargetConfig   json.RawMessage `json:"target_config"`
-	Retry          dts.Retry       `json:"retry"`
-	Delivery       dts.Delivery    `json:"delivery"`
-	TimeoutSeconds float64         `json:"timeout_seconds"`
-	SLASeconds     float64         `json:"sla_seconds"`
+	Description    string       `json:"description,omitempty"`
+	Retry          dts.Retry    `json:"retry"`
+	Delivery       dts.Delivery `json:"delivery"`
+	TimeoutSeconds float64      `json:"timeout_seconds"`
+	SLASeconds     float64      `json:"sla_seconds"`
 	// Overlap is the recurring task's policy, kept with the occurrence because it is decided at its instant.
 	Overlap dts.OverlapPolicy `json:"overlap,omitempty"`
 }
 
+// defaultSpec is what an empty tasks.spec means. It must never change, also when the defaults of new tasks do:
+// stored rows rely on it.
+func defaultSpec() storedSpec {
+	return storedSpec{
+		Retry:    dts.Retry{MaxAttempts: 3, Backoff: dts.Exponential, BaseDelayMS: 1000, MaxDelayMS: 3_600_000},
+		Delivery: dts.AtLeastOnce, TimeoutSeconds: 300, SLASeconds: 30,
+	}
+}
+
+func (s *storedSpec) isDefault() bool {
+	d, r := defaultSpec(), &s.Retry
+	return s.Description == "" && s.Delivery == d.Delivery && s.TimeoutSeconds == d.TimeoutSeconds && s.SLASeconds == d.SLASeconds && s.Overlap == "" &&
+		r.MaxAttempts == d.Retry.MaxAttempts && r.Backoff == d.Retry.Backoff && r.BaseDelayMS == d.Retry.BaseDelayMS &&
+		r.MaxDelayMS == d.Retry.MaxDelayMS && r.DelaysMS == nil && r.Jitter == nil
+}
+
 func encodeSpec(t *dts.Task) string {
-	s := storedSpec{t.Description, t.TargetConfig, t.Retry, t.Delivery, t.TimeoutSeconds, t.SLASeconds, t.Overlap}
+	s := storedSpec{t.Description, t.Retry, t.Delivery, t.TimeoutSeconds, t.SLASeconds, t.Overlap}
 	if s.Overlap == dts.OverlapAllow {
 		s.Overlap = ""
+	}
+	if s.isDefault() {
+		return ""
 	}
 	return jsonOf(s)
 }
 
 func decodeSpec(text string, s *dts.Task) error {
-	var d storedSpec
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return fmt.Errorf("decode spec: %w", err)
+	d := defaultSpec()
+	if text != "" {
+		d = storedSpec{}
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			return fmt.Errorf("decode spec: %w", err)
+		}
 	}
-	s.Description, s.TargetConfig, s.Retry, s.Delivery = d.Description, d.TargetConfig, d.Retry, d.Delivery
+	s.Description, s.Retry, s.Delivery = d.Description, d.Retry, d.Delivery
 	s.TimeoutSeconds, s.SLASeconds, s.Overlap = d.TimeoutSeconds, d.SLASeconds, d.Overlap
 	return nil
 }
@@ -49,11 +71,11 @@ func encodeLabels(labels map[string]string) any {
 // taskColumns is the order in which taskArgs gives and scanTask reads the columns of a task.
 const taskColumns = `task_id, tenant_id, shard, status, priority, queue, name,
 	scheduled_at, due_at, run_at, miss_at, expires_at,
-	claim_token, claim_term, claim_node, picked_at, started_at, completed_at, next_attempt_at, resolved_at,
+	term, node, picked_at, started_at, completed_at, next_attempt_at, resolved_at,
 	attempts, max_attempts, unresolved_dependencies_count,
 	lateness_us, sla_met, response_status, exit_code, last_error, skip_reason,
 	recurring_task_id, origin, step, plan_version, moved,
-	created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, spec`
+	created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, target_config, spec`
 
 const (
 	selectTask = `SELECT seq, ` + taskColumns + ` FROM tasks `
@@ -72,12 +94,12 @@ func taskArgs(t *dts.Task) []any {
 	return []any{
 		t.ID, t.TenantID, t.Shard, string(t.Status), t.Priority.Rank(), t.Queue, t.Name,
 		t.ScheduledAt.UnixMicro(), t.DueAt.UnixMicro(), t.RunAt.UnixMicro(), micros(t.MissAt), micros(t.ExpiresAt),
-		t.ClaimToken, t.ClaimTerm, orNull(t.Node), micros(t.PickedAt), micros(t.StartedAt), micros(t.CompletedAt), micros(t.NextAttemptAt), micros(t.ResolvedAt),
+		t.Term, orNull(t.Node), micros(t.PickedAt), micros(t.StartedAt), micros(t.CompletedAt), micros(t.NextAttemptAt), micros(t.ResolvedAt),
 		t.Attempts, t.MaxAttempts, t.Unresolved,
 		ptr(t.LatenessUS), flagPtr(t.SLAMet), orNull(t.ResponseStatus), ptr(t.ExitCode), orNull(t.LastError), orNull(string(t.SkipReason)),
 		orNull(t.RecurringTaskID), orNull(string(t.Origin)), "", t.PlanVersion, flag(t.Moved),
 		t.CreatedAt.UnixMicro(), t.CreatedBy, orNull(t.BatchID), orNull(t.IdempotencyKey), orNull(t.TracingID),
-		encodeLabels(t.Labels), string(t.TargetType), encodeSpec(t),
+		encodeLabels(t.Labels), string(t.TargetType), string(t.TargetConfig), encodeSpec(t),
 	}
 }
 
@@ -92,7 +114,7 @@ func flagPtr(b *bool) any {
 func scanTask(r scanner) (*dts.Task, error) {
 	var (
 		t                                                     dts.Task
-		status, spec, step, target                            string
+		status, config, spec, step, target                    string
 		rank                                                  int
 		scheduled, due, run, created                          int64
 		miss, expires, picked, started, completed, next, resd nullTime
@@ -103,11 +125,11 @@ func scanTask(r scanner) (*dts.Task, error) {
 	)
 	err := r.Scan(&t.Seq, &t.ID, &t.TenantID, &t.Shard, &status, &rank, &t.Queue, &t.Name,
 		&scheduled, &due, &run, &miss, &expires,
-		&t.ClaimToken, &t.ClaimTerm, &node, &picked, &started, &completed, &next, &resd,
+		&t.Term, &node, &picked, &started, &completed, &next, &resd,
 		&t.Attempts, &t.MaxAttempts, &t.Unresolved,
 		&lateness, &sla, &response, &exit, &lastError, &skip,
 		&recurring, &origin, &step, &t.PlanVersion, &moved,
-		&created, &t.CreatedBy, &batch, &key, &trace, &labels, &target, &spec)
+		&created, &t.CreatedBy, &batch, &key, &trace, &labels, &target, &config, &spec)
 	if err != nil {
 		return nil, fmt.Errorf("read task: %w", err)
 	}
@@ -132,6 +154,7 @@ func scanTask(r scanner) (*dts.Task, error) {
 			return nil, fmt.Errorf("read labels of task %s: %w", t.ID, err)
 		}
 	}
+	t.TargetConfig = json.RawMessage(config)
 	if err := decodeSpec(spec, &t); err != nil {
 		return nil, fmt.Errorf("read task %s: %w", t.ID, err)
 	}

@@ -14,14 +14,14 @@ import (
 const scanLimit = 20_000
 
 // InsertTasks inserts new tasks, all or none. A task whose idempotency key is taken by the same request is
-// answered with the task that exists; by another request, the whole call is an ErrConflict. A claimed
-// task (ClaimToken set) needs the fence.
+// answered with the task that exists; by another request, the whole call is an ErrConflict. A task
+// that the caller has claimed (PickedAt is set) needs the fence.
 func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
 	batch := make([]Stmt, 0, len(tasks)+1)
 	var claimed []int
 	var keys []string
 	for _, t := range tasks {
-		if t.ClaimToken != 0 {
+		if !t.PickedAt.IsZero() {
 			claimed = append(claimed, t.Shard)
 		}
 		if t.IdempotencyKey == "" {

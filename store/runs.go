@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"dts"
+)
+
+// LoadDue returns, in the order in which they are due, up to limit tasks that wait for nothing but their
+// time, strictly after the mark and due no later than through.
+func (s *Store) LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
+	err = s.query(ctx, "load due tasks", OwnWrites, Stmt{
+		`SELECT seq, task_id, run_at, CASE WHEN attempts = 0 THEN miss_at END, priority, shard, target_type, coalesce(recurring_task_id, '') FROM tasks
+		WHERE status = 'PENDING' AND unresolved_dependencies_count = 0
+		AND (run_at, priority, seq) > (?, ?, ?) AND run_at >= ? AND run_at <= ?
+		ORDER BY run_at, priority, seq LIMIT ?`,
+		[]any{after.RunAt.UnixMicro(), after.Rank, after.Seq, after.RunAt.UnixMicro(), through.UnixMicro(), limit}},
+		func(r scanner) error {
+			var e dts.Entry
+			var run int64
+			var miss nullTime
+			err := r.Scan(&e.Seq, &e.TaskID, &run, &miss, &e.Rank, &e.Shard, &e.TargetType, &e.RecurringTaskID)
+			e.RunAt, e.MissAt = time.UnixMicro(run).UTC(), miss.time()
+			list = append(list, e)
+			return err
+		})
+	return list, err
+}
+
+// Load returns those of the tasks that wait for nothing but their time, in no particular order.
+func (s *Store) Load(ctx context.Context, ids []string) ([]*dts.Task, error) {
+	return s.tasks(ctx, "read due tasks", Stmt{selectTask + `WHERE task_id IN (SELECT value FROM json_each(?))
+		AND status = 'PENDING' AND unresolved_dependencies_count = 0`, []any{jsonOf(ids)}})
+}
+
+// Write writes starts and ends of attempts.
+func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error {
+	shards := make([]int, 0, len(recs))
+	batch := make([]Stmt, 1, 1+3*len(recs))
+	for _, r := range recs {
+		shards = append(shards, r.Task.Shard)
+		batch = appendRecord(batch, f, r)
+	}
+	batch[0] = fence(f, shards...)
+	_, err := s.apply(ctx, "write attempts", batch...)
+	return err
+}
+
+// A record changes its task only where that waits for just this attempt, or runs it: what is stale changes
+// nothing, and neither does a record that is sent a second time. The other statements of a record follow the
+// task's and hang on it by changes(), the number of rows that the statement before has changed.
+const (
+	startTask = `UPDATE tasks SET status = 'RUNNING', attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7
+		WHERE task_id = ?8 AND (status = 'PENDING' AND attempts = ?1 - 1 OR status = 'RUNNING' AND attempts = ?1 AND term = ?2)`
+
+	endTask = `UPDATE tasks SET status = ?1, attempts = ?2, term = 0, node = ?3, picked_at = ?4, started_at = ?5, completed_at = ?6, run_at = ?7,
+			next_attempt_at = ?8, lateness_us = ?9, sla_met = ?10, response_status = ?11, exit_code = ?12, last_error = ?13
+		WHERE task_id = ?14 AND (status = 'PENDING' AND attempts = ?2 - 1 OR status = 'RUNNING' AND attempts = ?2)`
+
+	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE changes() > 0
+		ON CONFLICT (task_id, number) DO UPDATE SET state = excluded.state, completed_at = excluded.completed_at,
+			duration_us = excluded.duration_us, http_status = excluded.http_status, exit_code = excluded.exit_code,
+			error = excluded.error, cpu_us = excluded.cpu_us, max_rss_bytes = excluded.max_rss_bytes, output_bytes = excluded.output_bytes,
+			pgid = coalesce(excluded.pgid, pgid), proc_start = coalesce(excluded.proc_start, proc_start), boot_id = coalesce(excluded.boot_id, boot_id)
+		WHERE attempts.state = 'RUNNING'`
+
+	countRun = `UPDATE recurring_tasks SET last_run_at = ?, last_status = ?,
+			runs_count = runs_count + ?, completed_count = completed_count + ?
+		WHERE recurring_task_id = ? AND changes() > 0`
+
+	insertOutput = `INSERT INTO outputs (tenant_id, task_id, number, head, tail, total)
+		SELECT ?, ?, ?, unhex(?), unhex(?), ? WHERE changes() > 0 ON CONFLICT DO NOTHING`
+)
+
+func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
+	t, a := r.Task, &r.Attempt
+	a.Process = r.Process
+	n := r.After
+	if n == nil {
+		return append(batch,
+			Stmt{startTask, []any{a.Number, f.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID}},
+			Stmt{insertAttempt, attemptArgs(a)})
+	}
+	batch = append(batch,
+		Stmt{endTask, []any{
+			string(n.Status), a.Number, a.Node, micros(a.PickedAt), micros(n.StartedAt), micros(n.CompletedAt), n.RunAt.UnixMicro(),
+			micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), t.ID}},
+		Stmt{insertAttempt, attemptArgs(a)})
+	if t.RecurringTaskID != "" && n.Status.Terminal() {
+		runs, completed := 0, 0
+		if t.Origin == dts.OriginSchedule {
+			runs = 1
+			if n.Status == dts.Success {
+				completed = 1
+			}
+		}
+		batch = append(batch, Stmt{countRun, []any{a.StartedAt.UnixMicro(), string(n.Status), runs, completed, t.RecurringTaskID}})
+	}
+	if o := &r.Output; o.Total > 0 {
+		batch = append(batch, Stmt{insertOutput, []any{t.TenantID, t.ID, a.Number, hexOf(o.Head), hexOf(o.Tail), o.Total}})
+	}
+	return batch
+}
+
+func hexOf(b []byte) string {
+	const digits = "0123456789ABCDEF"
+	out := make([]byte, 0, 2*len(b))
+	for _, c := range b {
+		out = append(out, digits[c>>4], digits[c&15])
+	}
+	return string(out)
+}
