@@ -54,6 +54,7 @@ func (t *Task) Entry() Entry {
 type Record struct {
 	Task    *Task // as it was when the attempt began: before it, Task.Attempts is Attempt.Number - 1
 	Attempt Attempt
+	Shown   bool     // of an end: the start was written before
 	Process *Process // of a command that is still running
 	Output  Output
 	// After is nil for a start. For an end it is the task as it is afterwards: finished, or PENDING with

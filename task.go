@@ -152,11 +152,11 @@ type Task struct {
 
 	Unresolved int `json:"unresolved_dependencies_count"`
 
-	Overlap    OverlapPolicy `json:"-"` // of the recurring task; empty: ALLOW
-	Shard      int           `json:"-"`
-	Term       int64         `json:"-"` // of the node that runs it; 0 when none does
-	Seq        int64         `json:"-"` // order of creation, given by the store
-	MissAt     time.Time     `json:"-"` // a planned occurrence not claimed by then counts as missed; zero: never
+	Overlap OverlapPolicy `json:"-"` // of the recurring task; empty: ALLOW
+	Shard   int           `json:"-"`
+	Term    int64         `json:"-"` // of the node that runs it; 0 when none does
+	Seq     int64         `json:"-"` // order of creation, given by the store
+	MissAt  time.Time     `json:"-"` // a planned occurrence not claimed by then counts as missed; zero: never
 }
 
 // EligibleAt is the instant from which lateness counts: the latest of due_at, next_attempt_at and the

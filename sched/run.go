@@ -21,6 +21,7 @@ type run struct {
 	rec     dts.Record  // of the start
 	show    *time.Timer // writes the start, if the run takes that long
 	process *dts.Process
+	shown   bool // the start is written, or about to be
 	ended   bool
 }
 
@@ -67,6 +68,7 @@ func (r *run) begin() bool {
 			s.logStore("write start", err)
 			return false
 		}
+		r.shown = true
 	}
 	r.mu.Lock()
 	r.show = time.AfterFunc(startShown, r.writeStart)
@@ -97,6 +99,7 @@ func (r *run) writeStart() {
 	}
 	rec := r.rec
 	rec.Process = r.process
+	r.shown = true
 	r.s.writer.add(pendingRecord{rec: &rec})
 }
 
@@ -107,7 +110,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	r.ended = true
 	r.show.Stop()
 	rec := r.rec
-	rec.Process, rec.Output = r.process, out.Output
+	rec.Process, rec.Output, rec.Shown = r.process, out.Output, r.shown
 	a := &rec.Attempt
 	a.State, a.Error = out.State, clean(out.Error)
 	a.DurationUS = took.Microseconds()

@@ -11,7 +11,7 @@ import (
 const attemptColumns = `tenant_id, task_id, number, state, node, picked_at, started_at, completed_at,
 	duration_us, lateness_us, http_status, exit_code, error, cpu_us, max_rss_bytes, output_bytes, pgid, proc_start, boot_id`
 
-const selectAttempt = `SELECT ` + attemptColumns + ` FROM attempts `
+const selectAttempt = `SELECT ` + attemptColumns + ` FROM all_attempts `
 
 func attemptArgs(a *dts.Attempt) []any {
 	args := []any{

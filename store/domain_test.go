@@ -176,6 +176,60 @@ func TestStaleAttempts(t *testing.T) {
 	}
 }
 
+// TestShortAttempt: the attempt that has no row of its own reads like any other.
+func TestShortAttempt(t *testing.T) {
+	st, db, f := open(t)
+	end := func(k *dts.Task, number int, state dts.AttemptState, to dts.Status) *dts.Record {
+		late, met := int64(70), true
+		a := dts.Attempt{TaskID: k.ID, TenantID: k.TenantID, Number: number, State: state, Node: "n1", PickedAt: now,
+			StartedAt: now.Add(time.Millisecond), CompletedAt: now.Add(3 * time.Millisecond), DurationUS: 2000, LatenessUS: late, HTTPStatus: 204, OutputBytes: 5}
+		after := *k
+		after.Status, after.Attempts, after.StartedAt, after.CompletedAt, after.ResponseStatus = to, number, a.StartedAt, a.CompletedAt, a.HTTPStatus
+		after.LatenessUS, after.SLAMet = &late, &met
+		return &dts.Record{Task: k, Attempt: a, After: &after, Output: dts.Output{Head: []byte("hello"), Total: 5}}
+	}
+	call := func(k *dts.Task) {
+		k.TargetType, k.TargetConfig = dts.HTTPCallback, []byte(`{"url":"http://127.0.0.1/"}`)
+	}
+	short, shown, twice, command := task(t, call), task(t, call), task(t, call), task(t, nil)
+	insert(t, st, short, shown, twice, command)
+	begin := end(shown, 1, dts.AttemptRunning, dts.Running)
+	begin.After, begin.Attempt.CompletedAt = nil, time.Time{}
+	long := end(shown, 1, dts.AttemptSuccess, dts.Success)
+	long.Shown = true
+	for _, r := range []*dts.Record{end(short, 1, dts.AttemptSuccess, dts.Success), begin, long,
+		end(twice, 1, dts.AttemptFailed, dts.Pending), end(twice, 2, dts.AttemptSuccess, dts.Success), end(command, 1, dts.AttemptSuccess, dts.Success)} {
+		if err := st.Write(ctx, f, []*dts.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := 0
+	for _, c := range []struct {
+		name string
+		k    *dts.Task
+		n    int
+	}{{"short", short, 1}, {"shown", shown, 1}, {"twice", twice, 2}, {"command", command, 1}} {
+		list, err := st.Attempts(ctx, c.k.TenantID, c.k.ID)
+		if err != nil || len(list) != c.n {
+			t.Fatalf("%s: %d attempts, %v; want %d", c.name, len(list), err, c.n)
+		}
+		for i, a := range list {
+			want := end(c.k, i+1, a.State, dts.Success).Attempt
+			if a.Process != nil || *a != want {
+				t.Errorf("%s: attempt %d reads %+v, want %+v", c.name, i+1, *a, want)
+			}
+		}
+		if list[c.n-1].State != dts.AttemptSuccess {
+			t.Errorf("%s: the last attempt is %s", c.name, list[c.n-1].State)
+		}
+	}
+	r, err := db.Query(ctx, store.OwnWrites, store.Stmt{SQL: `SELECT count(*) FROM attempts`})
+	if err != nil || !r.Next() || r.Scan(&rows) != nil || rows != 4 {
+		t.Errorf("%d attempts have a row of their own, want 4; %v", rows, err)
+	}
+	r.Close()
+}
+
 func TestListPages(t *testing.T) {
 	st, _, _ := open(t)
 	var tasks []*dts.Task

@@ -57,7 +57,7 @@ func (s *Store) Node(ctx context.Context, id string) (n dts.Node, found bool, er
 // its running attempt.
 func (s *Store) Running(ctx context.Context, f dts.Fence, limit int) ([]dts.Lost, error) {
 	tasks, err := s.tasks(ctx, "read running tasks", Stmt{selectTask + `WHERE status = 'RUNNING'
-		AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND term < ? ORDER BY seq LIMIT ?`, []any{f.Term, limit}})
+		AND status <> 'PENDING' AND status <> 'SUCCESS' AND term < ? ORDER BY seq LIMIT ?`, []any{f.Term, limit}})
 	if err != nil {
 		return nil, err
 	}

@@ -82,11 +82,12 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 			Stmt{startTask, []any{a.Number, f.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID}},
 			Stmt{insertAttempt, attemptArgs(a)})
 	}
-	batch = append(batch,
-		Stmt{endTask, []any{
-			string(n.Status), a.Number, a.Node, micros(a.PickedAt), micros(n.StartedAt), micros(n.CompletedAt), n.RunAt.UnixMicro(),
-			micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), t.ID}},
-		Stmt{insertAttempt, attemptArgs(a)})
+	batch = append(batch, Stmt{endTask, []any{
+		string(n.Status), a.Number, a.Node, micros(a.PickedAt), micros(n.StartedAt), micros(n.CompletedAt), n.RunAt.UnixMicro(),
+		micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), t.ID}})
+	if !inTask(r) {
+		batch = append(batch, Stmt{insertAttempt, attemptArgs(a)})
+	}
 	if t.RecurringTaskID != "" && n.Status.Terminal() {
 		runs, completed := 0, 0
 		if t.Origin == dts.OriginSchedule {
@@ -101,6 +102,13 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 		batch = append(batch, Stmt{insertOutput, []any{t.TenantID, t.ID, a.Number, hexOf(o.Head), hexOf(o.Tail), o.Total}})
 	}
 	return batch
+}
+
+// inTask reports whether the end of a task's first attempt needs no row of its own, because the task's row says
+// it all; the view all_attempts reads it there. One row less to write, and to delete again, for most runs of all.
+func inTask(r *dts.Record) bool {
+	a := &r.Attempt
+	return a.Number == 1 && a.State == dts.AttemptSuccess && !r.Shown && r.Task.TargetType == dts.HTTPCallback
 }
 
 func hexOf(b []byte) string {

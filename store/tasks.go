@@ -140,7 +140,7 @@ func (s *Store) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task
 	case f.RecurringTaskID != "":
 		window, args = `SELECT seq FROM tasks WHERE recurring_task_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.RecurringTaskID, before, scanLimit}
 	case len(f.Statuses) == 1 && rare(f.Statuses[0]):
-		window = `SELECT seq FROM tasks WHERE status = ? AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND seq < ? ORDER BY seq DESC LIMIT ?`
+		window = `SELECT seq FROM tasks WHERE status = ? AND status <> 'PENDING' AND status <> 'SUCCESS' AND seq < ? ORDER BY seq DESC LIMIT ?`
 		args = []any{string(f.Statuses[0]), before, scanLimit}
 	}
 	where, more := taskWhere(f)
@@ -234,8 +234,8 @@ func (s *Store) Counts(ctx context.Context, tenant string) (dts.Counts, error) {
 	var c dts.Counts
 	_, err := s.one(ctx, "count tasks", Stmt{`SELECT
 		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'PENDING' AND unresolved_dependencies_count = 0 AND tenant_id = ?1 LIMIT ?2)),
-		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'RUNNING' AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND tenant_id = ?1 LIMIT ?2)),
-		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'FAILED' AND status IN ('RUNNING','FAILED','CANCELLED','SKIPPED') AND tenant_id = ?1 LIMIT ?2))`,
+		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'RUNNING' AND status <> 'PENDING' AND status <> 'SUCCESS' AND tenant_id = ?1 LIMIT ?2)),
+		(SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'FAILED' AND status <> 'PENDING' AND status <> 'SUCCESS' AND tenant_id = ?1 LIMIT ?2))`,
 		[]any{tenant, limit}}, &c.Pending, &c.Running, &c.Failed)
 	c.Capped = max(c.Pending, c.Running, c.Failed) == limit
 	return c, err
