@@ -124,8 +124,13 @@ func (l *loop) start(p *pool, it *item) {
 	if t.Overlap == dts.OverlapSkip {
 		l.byRec[t.RecurringTaskID]++
 	}
-	it.run = newRun(l.s, t)
-	l.s.wg.Go(func() { l.s.execute(it, it.run) })
+	r := newRun(l.s, t)
+	it.run = r
+	l.s.wg.Add(1)
+	l.s.workers.run(func() {
+		defer l.s.wg.Done()
+		l.s.execute(it, r)
+	})
 }
 
 // ended frees the slot of a run. Its result is on its way to the disk.

@@ -117,6 +117,7 @@ type Scheduler struct {
 	in       inbox
 	loopDone chan struct{}
 	writer   *writer
+	workers  workers
 
 	full chan struct{} // capacity 1: a write found the disk full, or failing
 
@@ -242,6 +243,7 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	}
 	s.cancel()
 	s.wg.Wait()
+	s.workers.stop()
 	s.bus.close()
 	return err
 }
