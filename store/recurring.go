@@ -17,13 +17,13 @@ func (s *Store) InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) 
 	if r.IdempotencyKey == "" {
 		batch = append(batch, Stmt{insertRecurring, recurringArgs(r)})
 		for _, t := range p.Insert {
-			batch = append(batch, Stmt{insertTask, taskArgs(t)})
+			batch = append(batch, Stmt{insertTask, newTaskArgs(t)})
 		}
 	} else {
 		batch = claimKey(r.TenantID, r.IdempotencyKey, r.RequestHash, r.ID, r.CreatedAt.UnixMicro())
 		batch = append(batch, Stmt{insertKeyedRecurring, append(recurringArgs(r), r.TenantID, r.IdempotencyKey, r.ID)})
 		for _, t := range p.Insert {
-			batch = append(batch, Stmt{insertKeyedTask, append(taskArgs(t), r.TenantID, r.IdempotencyKey, r.ID)})
+			batch = append(batch, Stmt{insertKeyedTask, append(newTaskArgs(t), r.TenantID, r.IdempotencyKey, r.ID)})
 		}
 	}
 	if _, err := s.apply(ctx, "insert recurring task", batch...); err != nil {
@@ -186,7 +186,7 @@ func planBatch(f dts.Fence, p *dts.Plan, now time.Time) []Stmt {
 		batch = appendChange(batch, &p.Changes[i], now)
 	}
 	for _, t := range p.Insert {
-		batch = append(batch, Stmt{insertTask, taskArgs(t)})
+		batch = append(batch, Stmt{insertTask, newTaskArgs(t)})
 	}
 	for i := range p.Skips {
 		batch = append(batch, skipStmt(&p.Skips[i], now))

@@ -68,7 +68,7 @@ func encodeLabels(labels map[string]string) any {
 	return jsonOf(labels)
 }
 
-// taskColumns is the order in which taskArgs gives and scanTask reads the columns of a task.
+// taskColumns is the order in which scanTask reads the columns of a task.
 const taskColumns = `task_id, tenant_id, shard, status, priority, queue, name,
 	scheduled_at, due_at, run_at, miss_at, expires_at,
 	term, node, picked_at, started_at, completed_at, next_attempt_at, resolved_at,
@@ -80,26 +80,30 @@ const taskColumns = `task_id, tenant_id, shard, status, priority, queue, name,
 const (
 	selectTask = `SELECT seq, ` + taskColumns + ` FROM tasks `
 
+	// newTaskColumns are those in which one new task differs from another; the rest begin alike.
+	newTaskColumns = `task_id, tenant_id, shard, status, priority, queue, name, scheduled_at, due_at, run_at, miss_at, expires_at,
+		node, picked_at, max_attempts, unresolved_dependencies_count, recurring_task_id, origin, plan_version,
+		created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, target_config, spec,
+		term, attempts, step, moved`
+	newTaskValues = `?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?, 0, 0, '', 0`
+
 	// A task that is there already, by its id or as the same occurrence, stays as it is.
-	insertTask = `INSERT INTO tasks (` + taskColumns + `) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
-		ON CONFLICT DO NOTHING`
+	insertTask = `INSERT INTO tasks (` + newTaskColumns + `) VALUES (` + newTaskValues + `) ON CONFLICT DO NOTHING`
 
 	// The same, for the winner of an idempotency key only.
-	insertKeyedTask = `INSERT INTO tasks (` + taskColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?
+	insertKeyedTask = `INSERT INTO tasks (` + newTaskColumns + `) SELECT ` + newTaskValues + `
 		WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE tenant_id = ? AND key = ? AND resource_id = ?)
 		ON CONFLICT DO NOTHING`
 )
 
-func taskArgs(t *dts.Task) []any {
+// newTaskArgs are the values of newTaskColumns.
+func newTaskArgs(t *dts.Task) []any {
 	return []any{
-		t.ID, t.TenantID, t.Shard, string(t.Status), t.Priority.Rank(), t.Queue, t.Name,
-		t.ScheduledAt.UnixMicro(), t.DueAt.UnixMicro(), t.RunAt.UnixMicro(), micros(t.MissAt), micros(t.ExpiresAt),
-		t.Term, orNull(t.Node), micros(t.PickedAt), micros(t.StartedAt), micros(t.CompletedAt), micros(t.NextAttemptAt), micros(t.ResolvedAt),
-		t.Attempts, t.MaxAttempts, t.Unresolved,
-		ptr(t.LatenessUS), flagPtr(t.SLAMet), orNull(t.ResponseStatus), ptr(t.ExitCode), orNull(t.LastError), orNull(string(t.SkipReason)),
-		orNull(t.RecurringTaskID), orNull(string(t.Origin)), "", t.PlanVersion, flag(t.Moved),
-		t.CreatedAt.UnixMicro(), t.CreatedBy, orNull(t.BatchID), orNull(t.IdempotencyKey), orNull(t.TracingID),
-		encodeLabels(t.Labels), string(t.TargetType), string(t.TargetConfig), encodeSpec(t),
+		t.ID, t.TenantID, t.Shard, string(t.Status), t.Priority.Rank(), t.Queue, t.Name, t.ScheduledAt.UnixMicro(), t.DueAt.UnixMicro(), t.RunAt.UnixMicro(),
+		micros(t.MissAt), micros(t.ExpiresAt),
+		orNull(t.Node), micros(t.PickedAt), t.MaxAttempts, t.Unresolved, orNull(t.RecurringTaskID), orNull(string(t.Origin)), t.PlanVersion,
+		t.CreatedAt.UnixMicro(), t.CreatedBy, orNull(t.BatchID), orNull(t.IdempotencyKey), orNull(t.TracingID), encodeLabels(t.Labels),
+		string(t.TargetType), string(t.TargetConfig), encodeSpec(t),
 	}
 }
 

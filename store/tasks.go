@@ -25,12 +25,12 @@ func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task)
 			claimed = append(claimed, t.Shard)
 		}
 		if t.IdempotencyKey == "" {
-			batch = append(batch, Stmt{insertTask, taskArgs(t)})
+			batch = append(batch, Stmt{insertTask, newTaskArgs(t)})
 			continue
 		}
 		keys = append(keys, t.IdempotencyKey)
 		batch = append(batch, claimKey(t.TenantID, t.IdempotencyKey, t.RequestHash, t.ID, t.CreatedAt.UnixMicro())...)
-		batch = append(batch, Stmt{insertKeyedTask, append(taskArgs(t), t.TenantID, t.IdempotencyKey, t.ID)})
+		batch = append(batch, Stmt{insertKeyedTask, append(newTaskArgs(t), t.TenantID, t.IdempotencyKey, t.ID)})
 	}
 	if claimed != nil {
 		batch = append(batch, fence(f, claimed...))
