@@ -10,7 +10,7 @@ import (
 )
 
 // writeChunk is how many records go into one batch.
-const writeChunk = 512
+const writeChunk = 2048
 
 // writer brings starts and ends of attempts to the disk, in the order in which they came, many in one batch.
 // A result waits as long as the disk is full; the loop stops starting runs when too many wait.

@@ -5,20 +5,24 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 )
 
 const (
 	memoryLooked = 20 * time.Second
 	memorySpare  = 24 << 20 // what the heap may hold beyond twice what lives
+
+	// garbageAllowed may pile up before it is collected, or as much as what lives, if that is more. What lives is a
+	// few megabytes, and collecting at every doubling of that costs a tenth of the throughput.
+	garbageAllowed = 48 << 20
 )
 
-// keepMemorySmall lets garbage pile up to four times what lives, as long as it all stays small: what lives is a
-// few megabytes, and collecting it at every doubling costs a tenth of the throughput. What a burst, such as a
-// large bulk request, leaves behind goes back to the system soon after. GOGC and GOMEMLIMIT win.
+// keepMemorySmall paces the garbage collector, and gives back to the system soon what a burst, such as a large bulk
+// request, leaves behind. GOGC and GOMEMLIMIT win.
 func keepMemorySmall(ctx context.Context) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		paceGC()
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(512 << 20)
@@ -42,4 +46,28 @@ func keepMemorySmall(ctx context.Context) {
 			}
 		}
 	}()
+}
+
+// paceGC sets GOGC, and again after each collection, by what lived then.
+func paceGC() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	set := uint64(0)
+	pace := func() {
+		metrics.Read(live)
+		percent := min(max(garbageAllowed*100/max(live[0].Value.Uint64(), 1), 100), 2000)
+		if percent < set*9/10 || percent > set*11/10 { // not for less: it stops the world
+			set = percent
+			debug.SetGCPercent(int(percent))
+		}
+	}
+	pace()
+	afterEachGC(pace)
+}
+
+func afterEachGC(f func()) {
+	type sentinel [16]byte // nothing refers to it: the next collection finds it
+	runtime.AddCleanup(new(sentinel), func(struct{}) {
+		f()
+		afterEachGC(f)
+	}, struct{}{})
 }
