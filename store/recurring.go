@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"dts"
@@ -139,15 +140,26 @@ func (s *Store) BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error)
 // SavePlans applies planning steps, each atomic by itself. The errors are in the order of the plans:
 // ErrRefused where a recurring task is no longer what Old says, or an occurrence no longer what its change
 // says.
+//
+// All of them are tried as one batch first: it puts occurrences that are due together next to each other, so that
+// the writes that end them meet in few pages.
 func (s *Store) SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error {
 	errs := make([]error, len(plans))
+	if len(plans) > 1 {
+		if _, err := s.apply(ctx, "plan", planStmts(f, plans, now)...); !errors.Is(err, ErrRefused) {
+			for i := range errs {
+				errs[i] = err
+			}
+			return errs
+		}
+	}
 	type answer struct {
 		i   int
 		err error
 	}
 	answers := make(chan answer, len(plans))
 	for i := range plans {
-		s.g.ApplyAsync(planBatch(f, &plans[i], now), func(_ []Result, err error) { answers <- answer{i, domainError("plan", err)} })
+		s.g.ApplyAsync(planStmts(f, plans[i:i+1], now), func(_ []Result, err error) { answers <- answer{i, domainError("plan", err)} })
 	}
 	for range plans {
 		select {
@@ -176,24 +188,32 @@ const (
 		WHERE recurring_task_id = ?`
 )
 
-func planBatch(f dts.Fence, p *dts.Plan, now time.Time) []Stmt {
-	o, n := p.Old, p.New
-	batch := []Stmt{
-		fence(f, o.Shard),
-		{assertRecurring, []any{o.ID, o.TenantID, string(o.Status), o.PlanVersion, o.PlannedThrough.UnixMicro()}},
+func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) []Stmt {
+	var shards []int
+	var insert []*dts.Task
+	batch := make([]Stmt, 1, 1+3*len(plans))
+	for i := range plans {
+		p := &plans[i]
+		o, n := p.Old, p.New
+		shards = append(shards, o.Shard)
+		insert = append(insert, p.Insert...)
+		batch = append(batch, Stmt{assertRecurring, []any{o.ID, o.TenantID, string(o.Status), o.PlanVersion, o.PlannedThrough.UnixMicro()}})
+		for i := range p.Changes {
+			batch = appendChange(batch, &p.Changes[i], now)
+		}
+		for i := range p.Skips {
+			batch = append(batch, skipStmt(&p.Skips[i], now))
+		}
+		batch = append(batch, Stmt{updateRecurring, []any{
+			string(n.Status), n.Name, n.PlanVersion, n.PlannedThrough.UnixMicro(), micros(n.PlanAt),
+			micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), encodeRecurring(n), n.ID}})
 	}
-	for i := range p.Changes {
-		batch = appendChange(batch, &p.Changes[i], now)
-	}
-	for _, t := range p.Insert {
+	batch[0] = fence(f, shards...)
+	slices.SortStableFunc(insert, func(a, b *dts.Task) int { return a.RunAt.Compare(b.RunAt) })
+	for _, t := range insert {
 		batch = append(batch, Stmt{insertTask, newTaskArgs(t)})
 	}
-	for i := range p.Skips {
-		batch = append(batch, skipStmt(&p.Skips[i], now))
-	}
-	return append(batch, Stmt{updateRecurring, []any{
-		string(n.Status), n.Name, n.PlanVersion, n.PlannedThrough.UnixMicro(), micros(n.PlanAt),
-		micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), encodeRecurring(n), n.ID}})
+	return batch
 }
 
 // Planned returns a recurring task's planned occurrences that have not started, soonest first.
