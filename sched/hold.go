@@ -21,6 +21,7 @@ func (s *Scheduler) hold(ctx context.Context, ids ...string) (busy []string, err
 	take = func(l *loop, id string) {
 		it := l.items[id]
 		if it == nil {
+			s.strangers.Add(1)
 			l.items[id] = &item{Entry: dts.Entry{TaskID: id}, state: held}
 			answers <- answer{id, false}
 			return

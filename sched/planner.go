@@ -36,6 +36,19 @@ func (s *Scheduler) wakePlanner() {
 	}
 }
 
+// lockPlans keeps others from changing the plans of recurring tasks until unlockPlans; false when ctx was done
+// first. A channel, not a mutex: with a store that does not answer, whoever gives up waiting must be able to go.
+func (s *Scheduler) lockPlans(ctx context.Context) bool {
+	select {
+	case s.planning <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Scheduler) unlockPlans() { <-s.planning }
+
 // noteMissed tells the planner of a recurring task with missed occurrences.
 func (s *Scheduler) noteMissed(id string) {
 	s.missMu.Lock()
@@ -53,8 +66,10 @@ func (s *Scheduler) planRound() time.Time {
 	if s.clock.held() != "" {
 		return now.Add(time.Second)
 	}
-	s.planMu.Lock()
-	defer s.planMu.Unlock()
+	if !s.lockPlans(s.ctx) {
+		return time.Time{}
+	}
+	defer s.unlockPlans()
 	due, next, err := s.o.Store.PlanDue(s.ctx, now, planBatch)
 	if err != nil {
 		s.logStore("read due plans", err)
@@ -125,7 +140,11 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 				next = at
 			}
 		default:
-			holds[i].release(nil)
+			if unsettled(err) {
+				s.settlePlan(p, holds[i].held())
+			} else {
+				holds[i].release(nil)
+			}
 			if !s.o.Refused(err) { // a refusal: it changed meanwhile, the next round sees how
 				s.logStore("plan", err)
 			}
@@ -147,6 +166,14 @@ func without(r *dts.RecurringTask) *dts.RecurringTask {
 type lateHold struct {
 	s   *Scheduler
 	ids []string
+}
+
+// held returns their ids.
+func (h *lateHold) held() []string {
+	if h == nil {
+		return nil
+	}
+	return h.ids
 }
 
 // release gives them back: as the plan changed them, or as they were.
@@ -189,11 +216,9 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 		}
 	}
 	if r.MaxRuns > 0 {
-		active, err := s.o.Store.ActiveRuns(ctx, r.ID, "")
-		if err != nil {
+		if r, in.open, err = s.openRuns(ctx, r, len(tasks)); err != nil {
 			return p, h, err
 		}
-		in.open = int64(len(tasks) + active)
 	}
 	if in.late, err = s.holdLate(ctx, r.ID, tasks, cutoff, h); err != nil {
 		return p, h, err
@@ -207,6 +232,20 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 		}
 	}
 	return makePlan(r, c, in), h, nil
+}
+
+// openRuns returns how many runs of a recurring task with max_runs are planned or under way, and the recurring task
+// as it is after that was read: a run that ends meanwhile is counted twice rather than not at all.
+func (s *Scheduler) openRuns(ctx context.Context, r *dts.RecurringTask, planned int) (*dts.RecurringTask, int64, error) {
+	active, err := s.o.Store.ActiveRuns(ctx, r.ID, "")
+	if err != nil {
+		return r, 0, err
+	}
+	list, err := s.o.Store.RecurringByID(ctx, []string{r.ID})
+	if err != nil || len(list) == 0 {
+		return r, 0, err // gone: the plan will be refused
+	}
+	return list[0], int64(planned + active), nil
 }
 
 // holdLate takes those of the planned tasks that were due before cutoff out of memory, and returns them as they

@@ -15,7 +15,13 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	if err != nil {
 		return dts.Created[*dts.RecurringTask]{}, err
 	}
+	if ctx, err = begun(ctx); err != nil {
+		return dts.Created[*dts.RecurringTask]{}, err
+	}
 	made, err := s.o.Store.InsertRecurring(ctx, p, s.clock.now())
+	if unsettled(err) {
+		s.settlePlan(&p, nil)
+	}
 	if err != nil || made.Existed {
 		return made, err
 	}
@@ -56,8 +62,10 @@ func FirstPlan(r *dts.RecurringTask, now time.Time) (dts.Plan, error) {
 // changeRecurring runs a change of a recurring task: edit makes its new form, and says whether the upcoming
 // occurrences must go (replan).
 func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit func(r *dts.RecurringTask, now time.Time) (n *dts.RecurringTask, replan bool, err error)) (*dts.RecurringTask, error) {
-	s.planMu.Lock()
-	defer s.planMu.Unlock()
+	if !s.lockPlans(ctx) {
+		return nil, dts.Errorf(dts.ErrUnavailable, "the request was given up before it was done: %w", ctx.Err())
+	}
+	defer s.unlockPlans()
 	old, err := s.o.Store.RecurringTask(ctx, tenant, id)
 	if err != nil {
 		return nil, err
@@ -82,13 +90,17 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	}
 	if !boot {
 		in := planInput{now: now}
-		if n.Status == dts.Active && n.MaxRuns > 0 {
+		if n.Status != dts.Ended && n.MaxRuns > 0 {
 			list, err := s.o.Store.Planned(ctx, id)
+			fresh := old
+			if err == nil {
+				fresh, in.open, err = s.openRuns(ctx, old, len(list)-len(p.Changes))
+			}
 			if err != nil {
 				h.release(nil)
 				return nil, err
 			}
-			in.open = int64(len(list) - len(p.Changes))
+			n.RunsCount = fresh.RunsCount
 		}
 		if replan && n.Status == dts.Active && c.Next(n.PlannedThrough).IsZero() {
 			h.release(nil)
@@ -99,7 +111,15 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	} else {
 		p.New.PlanAt = time.Time{}
 	}
-	if err := s.o.Store.SavePlans(ctx, s.fence, []dts.Plan{p}, now)[0]; err != nil {
+	write, err := begun(ctx)
+	if err == nil {
+		err = s.o.Store.SavePlans(write, s.fence, []dts.Plan{p}, now)[0]
+	}
+	switch {
+	case unsettled(err):
+		s.settlePlan(&p, h.ids)
+		return nil, err
+	case err != nil:
 		h.release(nil)
 		return nil, s.changedMeanwhile(err, "recurring task", id)
 	}
@@ -109,7 +129,10 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	if p.Old.Status == p.New.Status {
 		s.bus.publish(recurringEvent(dts.EventChanged, p.New, now))
 	}
-	return s.o.Store.RecurringTask(ctx, tenant, id)
+	if r, err := s.o.Store.RecurringTask(ctx, tenant, id); err == nil {
+		return r, nil
+	}
+	return p.New, nil // it is written, whatever can be read
 }
 
 // unplan adds to the plan the removal of the upcoming occurrences that were not moved by hand, and sets the
@@ -224,14 +247,26 @@ func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor stri
 	t := r.Occurrence(dts.Micros(s.clock.now()), dts.OriginTrigger, s.clock.now())
 	t.CreatedBy = actor
 	for range 10 {
-		s.claimNow(t)
-		if _, err := s.o.Store.InsertTasks(ctx, s.fence, []*dts.Task{t}); err != nil {
+		write, err := begun(ctx)
+		if err != nil {
 			return nil, err
 		}
-		if _, err := s.o.Store.Task(ctx, tenant, t.ID); err == nil {
+		s.claimNow(t)
+		strangers := s.strangers.Load()
+		if _, err := s.o.Store.InsertTasks(write, s.fence, []*dts.Task{t}); err != nil {
+			if unsettled(err) {
+				s.settle([]string{t.ID}, nil)
+			}
+			return nil, err
+		}
+		switch _, err := s.o.Store.Task(write, tenant, t.ID); {
+		case err == nil:
 			s.m.scheduled.Inc()
-			s.takeNew([]*dts.Task{t})
+			s.takeNew([]*dts.Task{t}, strangers)
 			return t, nil
+		case dts.CodeOf(err) != dts.ErrNotFound:
+			s.settle([]string{t.ID}, nil)
+			return nil, dts.Errorf(dts.ErrUnknown, "the run was asked for, but whether it is there could not be read: %w", err)
 		}
 		// Another trigger took the same microsecond.
 		at := t.ScheduledAt.Add(time.Microsecond)

@@ -118,10 +118,13 @@ type Scheduler struct {
 	loopDone chan struct{}
 	writer   *writer
 	workers  workers
+	// strangers counts how often a verb has held a task that was not in memory: one that is far off, has ended, or is
+	// just being inserted.
+	strangers atomic.Int64
 
 	full chan struct{} // capacity 1: a write found the disk full, or failing
 
-	planMu   sync.Mutex // held while the plans of recurring tasks change
+	planning chan struct{} // capacity 1: full while someone changes the plans of recurring tasks
 	planWake chan struct{}
 	missMu   sync.Mutex
 	missed   map[string]bool // recurring tasks with occurrences that were missed
@@ -157,7 +160,7 @@ func New(o Options) *Scheduler {
 	s := &Scheduler{
 		o: o, log: o.Log, bus: newBus(),
 		in: inbox{wake: make(chan struct{}, 1)}, loopDone: make(chan struct{}),
-		planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), missed: map[string]bool{},
+		planning: make(chan struct{}, 1), planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), missed: map[string]bool{},
 	}
 	s.m = newMetrics(s)
 	if o.Registry != nil {

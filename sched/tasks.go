@@ -10,12 +10,22 @@ import (
 // CreateTasks inserts normalized tasks, all or none, and takes those that are due soon. Under an idempotency
 // key that the same request used before, it returns what exists.
 func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
-	for _, t := range tasks {
+	ctx, err := begun(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
 		s.claimNow(t)
 	}
+	strangers := s.strangers.Load()
 	made, err := s.o.Store.InsertTasks(ctx, s.fence, tasks)
 	if err != nil {
 		s.noteFault()
+		if code := dts.CodeOf(err); code != dts.ErrFull && code != dts.ErrUnavailable { // else nothing was inserted
+			s.settle(ids, nil)
+		}
 		return nil, err
 	}
 	var fresh []*dts.Task
@@ -25,17 +35,22 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 		}
 	}
 	s.m.scheduled.Add(float64(len(fresh)))
-	s.takeNew(fresh)
+	s.takeNew(fresh, strangers)
 	return made, nil
 }
 
-// takeNew tells the loop, and whoever listens, of tasks that were just inserted.
-func (s *Scheduler) takeNew(tasks []*dts.Task) {
+// takeNew tells the loop, and whoever listens, of tasks that were just inserted. strangers is as it was before: a
+// verb may have found and changed one already, and then what is stored counts.
+func (s *Scheduler) takeNew(tasks []*dts.Task, strangers int64) {
 	if len(tasks) == 0 {
 		return
 	}
 	s.in.post(func(l *loop) {
 		for _, t := range tasks {
+			if s.strangers.Load() != strangers {
+				l.add(t.Entry(), nil) // is read again
+				continue
+			}
 			c := *t // the loop's runs note their start in it
 			l.take(&c)
 		}
@@ -114,7 +129,7 @@ func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.C
 }
 
 // change runs a verb: it holds the task, decides, writes, and gives the task back.
-func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, decide func(old *dts.Task) (dts.Change, error)) (*dts.Task, error) {
+func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, decide func(old *dts.Task) (dts.Change, error)) (t *dts.Task, err error) {
 	if _, err := s.o.Store.Task(ctx, tenant, id); err != nil { // do not hold what is not there, or another tenant's
 		return nil, err
 	}
@@ -126,7 +141,13 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 		return s.onRunning(ctx, tenant, id, v)
 	}
 	changed := map[string]*dts.Task{}
-	defer func() { s.release([]string{id}, changed) }()
+	defer func() {
+		if unsettled(err) {
+			s.settle(nil, []string{id})
+			return
+		}
+		s.release([]string{id}, changed)
+	}()
 	old, err := s.o.Store.Task(ctx, tenant, id)
 	if err != nil {
 		return nil, err
@@ -142,6 +163,9 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 	}
 	if c.Old == nil {
 		return old, nil
+	}
+	if ctx, err = begun(ctx); err != nil {
+		return nil, err
 	}
 	s.unclaim(c.New)
 	if err := s.o.Store.Change(ctx, s.fence, []dts.Change{c}, s.clock.now()); err != nil {
@@ -276,7 +300,11 @@ func (s *Scheduler) cancelMany(ctx context.Context, tasks []*dts.Task, actor str
 			}
 		}
 	}
-	switch err = s.o.Store.Change(ctx, s.fence, changes, s.clock.now()); {
+	write, err := begun(ctx)
+	if err == nil {
+		err = s.o.Store.Change(write, s.fence, changes, s.clock.now())
+	}
+	switch {
 	case err == nil:
 		for _, c := range changes {
 			s.changed(c, changed)
@@ -286,6 +314,9 @@ func (s *Scheduler) cancelMany(ctx context.Context, tasks []*dts.Task, actor str
 	case s.o.Refused(err): // one of them has changed since it was listed: one by one
 		s.release(taken, nil)
 		running = append(running, taken...)
+	case unsettled(err):
+		s.settle(nil, taken)
+		return 0, err
 	default:
 		s.release(taken, nil)
 		return 0, err

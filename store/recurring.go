@@ -36,7 +36,7 @@ func (s *Store) InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) 
 	if r.IdempotencyKey != "" {
 		owner, err := s.keyOwner(ctx, r.TenantID, r.IdempotencyKey)
 		if err != nil {
-			return none, err
+			return none, writtenUnread(err)
 		}
 		if owner != r.ID {
 			first, err := s.RecurringTask(ctx, r.TenantID, owner)

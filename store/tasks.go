@@ -49,7 +49,7 @@ func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task)
 		}
 		owner, err := s.keyOwner(ctx, t.TenantID, t.IdempotencyKey)
 		if err != nil {
-			return nil, err
+			return nil, writtenUnread(err)
 		}
 		if owner == t.ID {
 			continue
@@ -79,6 +79,14 @@ func (s *Store) keyOwner(ctx context.Context, tenant, key string) (id string, er
 	return id, err
 }
 
+// writtenUnread is the error of a write that was applied when it cannot be read whose key won: to the caller, its
+// outcome is unknown.
+func writtenUnread(err error) error {
+	e := dts.Errorf(dts.ErrUnknown, "the outcome of the write is unknown: ask again with the same idempotency key")
+	e.Err = err
+	return e
+}
+
 func keyConflict(err error, keys []string) error {
 	e := dts.Errorf(dts.ErrConflict, "the idempotency key %s was used before with another request", quoteSome(keys))
 	e.Err = err
@@ -89,7 +97,7 @@ func keyOutlived(err error, key string) error {
 	if dts.CodeOf(err) == dts.ErrNotFound {
 		return dts.Errorf(dts.ErrConflict, "the idempotency key %q was used before, and what it made has been deleted since", key)
 	}
-	return err
+	return writtenUnread(err)
 }
 
 func quoteSome(keys []string) string {
