@@ -148,7 +148,8 @@ func (l *loop) arm(now time.Time) {
 			at = t
 		}
 	}
-	if !l.scanning {
+	draining := l.s.draining.Load() // then nothing is scanned or claimed any more
+	if !l.scanning && !draining {
 		sooner(l.nextScan(now))
 	}
 	for _, p := range l.pools {
@@ -157,7 +158,7 @@ func (l *loop) arm(now time.Time) {
 		}
 		for rank := range p.waiting {
 			w := &p.waiting[rank]
-			if it := w.top(); it != nil && l.room(p, rank) > 0 {
+			if it := w.top(); it != nil && !draining && l.room(p, rank) > 0 {
 				sooner(laterOf(it.RunAt.Add(-claimAhead), w.retryAt))
 			}
 		}
@@ -187,7 +188,7 @@ func (l *loop) nextScan(now time.Time) time.Time {
 		if l.heapSize() > l.s.o.HeapLimit/4 {
 			return now.Add(time.Minute) // not before some have gone; their going wakes the loop
 		}
-		at = now
+		at = laterOf(now, l.mark.RunAt.Add(-loadAhead)) // later than now only after the clock was set back
 	}
 	if at.Before(l.scanAt) {
 		at = l.scanAt
@@ -196,7 +197,7 @@ func (l *loop) nextScan(now time.Time) time.Time {
 }
 
 func (l *loop) scan(now time.Time) {
-	if l.scanning || l.nextScan(now).After(now) {
+	if l.scanning || l.s.draining.Load() || l.nextScan(now).After(now) {
 		return
 	}
 	after, through := l.mark, now.Add(loadAhead)
@@ -204,27 +205,50 @@ func (l *loop) scan(now time.Time) {
 		return
 	}
 	// Raised before the scan, so that a task inserted meanwhile is pushed by whoever inserted it.
-	l.mark = dts.Mark{RunAt: through, Rank: 1 << 30}
+	raised := dts.Mark{RunAt: through, Rank: 1 << 30}
+	l.mark = raised
 	l.scanning, l.lastScan = true, now
 	limit := min(loadChunk, l.s.o.HeapLimit)
 	l.s.wg.Go(func() {
 		list, err := l.s.o.Store.LoadDue(l.s.ctx, after, through, limit)
 		l.s.in.post(func(l *loop) {
 			l.scanning = false
-			if err != nil {
+			switch n := len(list); {
+			case err != nil:
 				l.s.logStore("load due tasks", err)
-				l.mark, l.scanAt = after, l.s.clock.now().Add(retryStore)
-				return
-			}
-			l.all = len(list) < limit
-			if !l.all {
-				l.mark = list[len(list)-1].Mark()
+				l.scanAt = l.s.clock.now().Add(retryStore)
+				l.lower(after)
+			case n == limit:
+				l.lower(list[n-1].Mark())
+			default:
+				l.all = l.mark == raised // trim may have lowered it
 			}
 			for i := range list {
 				l.add(list[i], nil)
 			}
 		})
 	})
+}
+
+// lower sets the mark back to where the store has been read, if it is beyond, and lets go of what was inserted
+// beyond meanwhile: while it filled the heap, what is due before it would not be read.
+func (l *loop) lower(m dts.Mark) {
+	l.all = false
+	if at := (&dts.Entry{RunAt: l.mark.RunAt, Rank: l.mark.Rank, Seq: l.mark.Seq}); at.Before(m) {
+		return // trim has lowered it more
+	}
+	l.mark = m
+	for _, p := range l.pools {
+		for rank := range p.waiting {
+			w := &p.waiting[rank]
+			for _, it := range slices.Clone(w.list) {
+				if !it.Before(m) && it.Mark() != m {
+					w.remove(it)
+					delete(l.items, it.TaskID)
+				}
+			}
+		}
+	}
 }
 
 // add takes a task into memory if it is due before the mark and not there yet. With a task it is claimed.
