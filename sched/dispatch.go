@@ -17,7 +17,9 @@ func (l *loop) due(it *item, now time.Time) {
 		l.miss(it)
 	case planned && l.paused[t.RecurringTaskID] && !t.Moved:
 		l.skip(it, dts.ReasonPaused, "")
-	case planned && t.Overlap == dts.OverlapSkip && l.byRec[t.RecurringTaskID] == 0:
+	case planned && t.Overlap == dts.OverlapSkip && l.byRec[t.RecurringTaskID] > 0:
+		l.skip(it, dts.ReasonOverlap, "") // now: when a slot is free that run may be between two attempts
+	case planned && t.Overlap == dts.OverlapSkip:
 		// An earlier occurrence may be between two attempts: only the store knows.
 		it.state = deciding
 		l.s.wg.Go(func() {
