@@ -59,9 +59,12 @@ func makePlan(old *dts.RecurringTask, c cron.Schedule, in planInput) dts.Plan {
 		b.paused(r.PausedUntil)
 		resume(&r, in.now)
 	}
-	if r.Status == dts.Active {
+	switch r.Status {
+	case dts.Active:
 		b.catchUp()
 		b.ahead()
+	case dts.Completed: // what was planned before may have been missed all the same
+		b.catchUp()
 	}
 	return b.plan
 }
@@ -106,7 +109,10 @@ func (b *planner) paused(until time.Time) {
 // The instants of the last misfire_after are not missed, only late.
 func (b *planner) catchUp() {
 	r, cutoff := b.r, b.in.now.Add(-b.r.MisfireAfter())
-	missed := b.c.Count(r.PlannedThrough, cutoff)
+	missed := int64(0)
+	if r.Status == dts.Active {
+		missed = b.c.Count(r.PlannedThrough, cutoff)
+	}
 	run := r.CatchUpMode == dts.RunLatest
 	late := b.in.late
 	if run && missed == 0 && len(late) > 0 {
@@ -124,7 +130,8 @@ func (b *planner) catchUp() {
 		return
 	}
 	first, newest := b.c.Next(r.PlannedThrough), b.c.Prev(cutoff)
-	if run && b.left() != 0 {
+	run = run && b.left() != 0 // max_runs may leave none
+	if run {
 		t := r.Occurrence(newest, dts.OriginSchedule, b.in.now)
 		t.MissAt = time.Time{} // decided: it runs, however late
 		b.plan.Insert = append(b.plan.Insert, t)
