@@ -63,9 +63,7 @@ func (r *run) begin() bool {
 		t.StartedAt, t.LatenessUS, t.SLAMet = now, &late, &met
 	}
 	if t.Delivery == dts.AtMostOnce {
-		rec := r.rec
-		if err := s.o.Store.Write(s.ctx, s.fence, []*dts.Record{&rec}); err != nil {
-			s.logStore("write start", err)
+		if err := r.writeFirst(); err != nil {
 			return false
 		}
 		r.shown = true
@@ -81,6 +79,28 @@ func (r *run) begin() bool {
 		s.bus.publish(e)
 	}
 	return true
+}
+
+// writeFirst writes the start before anything runs. Its error means that the start is not on the disk: while that
+// is unknown it asks again, because a task that shows RUNNING must run.
+func (r *run) writeFirst() error {
+	s := r.s
+	for unknown := false; ; {
+		rec := r.rec
+		err := s.o.Store.Write(s.ctx, s.fence, []*dts.Record{&rec})
+		if err == nil {
+			return nil
+		}
+		s.logStore("write start", err)
+		unknown = unknown || dts.CodeOf(err) == dts.ErrUnknown
+		if !unknown || s.o.Refused(err) || s.ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-s.ctx.Done():
+		case <-time.After(retryStore):
+		}
+	}
 }
 
 // started is told of a command's process, so that an orphan can be found after a crash.
