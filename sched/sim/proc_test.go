@@ -1,0 +1,465 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"dts"
+	"dts/sched"
+)
+
+// proc is one process: a scheduler and its way to the database and to the targets. When it is killed nothing that
+// it does has an effect any more, whatever its goroutines still try.
+type proc struct {
+	w       *world
+	epoch   int
+	term    int64 // of its fence
+	s       *sched.Scheduler
+	dead    chan struct{} // closed when it is killed
+	pending sync.WaitGroup
+
+	// Under the database's mutex.
+	gone    bool
+	behind  bool // it was started with a clock that was behind what it had shown
+	crashIn int  // it is killed at this step; 0: not
+	live    map[string]*liveRun
+}
+
+// liveRun is an attempt that a target works on.
+type liveRun struct {
+	task    *dts.Task
+	number  int
+	process *dts.Process
+}
+
+// weather is how well the database works.
+type weather struct {
+	fail    float64 // of all accesses
+	unknown float64 // of all writes: the caller is not told whether it was applied
+	slow    float64 // of all accesses
+	full    bool    // failed writes find the disk full
+}
+
+func (x weather) bad() bool { return x != weather{} }
+
+// fate is what happens to one access.
+type fate struct {
+	delay   time.Duration // before it is applied
+	err     error         // instead of applying it
+	unknown bool          // answered with unknown; applied all the same unless err is set
+	tail    time.Duration // until the answer
+}
+
+func storeError(code dts.Code) error { return dts.Errorf(code, "the simulated store: %s", code) }
+
+var errGone = fmt.Errorf("%w: the process is dead", errRefused)
+
+// roll decides an access's fate.
+func (w *world) roll(write bool) fate {
+	var f fate
+	x, r := w.weather, w.chance
+	if !x.bad() {
+		return f
+	}
+	if r.Float64() < x.slow {
+		f.delay = time.Duration(r.Int64N(int64(500 * time.Millisecond)))
+		if r.IntN(20) == 0 {
+			f.delay = time.Duration(r.Int64N(int64(10 * time.Second)))
+		}
+		w.tally[delays]++
+	}
+	switch {
+	case write && r.Float64() < x.unknown:
+		f.unknown, f.tail = true, time.Duration(r.Int64N(int64(10*time.Second)))
+		if r.IntN(2) == 0 {
+			f.err = storeError(dts.ErrUnknown)
+		}
+		w.tally[ambiguous]++
+	case r.Float64() < x.fail:
+		f.err = storeError(dts.ErrUnavailable)
+		if write && x.full {
+			f.err = storeError(dts.ErrFull)
+		}
+		w.tally[failures]++
+	}
+	return f
+}
+
+// step is a place between two steps at which the process can die.
+func (p *proc) step(name string) {
+	d := p.w.db
+	d.mu.Lock()
+	if p.crashIn > 0 && !p.gone {
+		if p.crashIn--; p.crashIn == 0 {
+			p.kill(name)
+		}
+	}
+	d.mu.Unlock()
+}
+
+// kill ends the process at this instant.
+func (p *proc) kill(where string) {
+	if p.gone {
+		return
+	}
+	w := p.w
+	p.gone = true
+	close(p.dead)
+	for _, r := range p.live {
+		if r.process != nil {
+			w.orphans = append(w.orphans, r)
+		}
+	}
+	w.tally[crashes]++
+	w.log("", "killed at %s", where)
+}
+
+// write sends a batch. Batches are applied in the order in which they are accepted; a caller that gives up waiting
+// learns nothing about the outcome.
+func (p *proc) write(ctx context.Context, op string, apply func() error) error {
+	p.step("before " + op)
+	w, d := p.w, p.w.db
+	d.mu.Lock()
+	if p.gone {
+		defer d.mu.Unlock()
+		return errGone
+	}
+	if ctx.Err() != nil {
+		d.mu.Unlock()
+		return dts.Errorf(dts.ErrUnavailable, "not begun: %w", ctx.Err())
+	}
+	f, now := w.roll(true), time.Now()
+	if f.delay == 0 && f.tail == 0 && !w.busyUntil.After(now) {
+		err := w.finish(f, op, apply)
+		d.mu.Unlock()
+		p.step("after " + op)
+		return p.answer(err)
+	}
+	at := now.Add(f.delay)
+	if w.busyUntil.After(now) { // it goes with the next group
+		at, f.tail = w.busyUntil.Add(time.Microsecond), 0
+	}
+	w.busyUntil = at.Add(f.tail)
+	d.mu.Unlock()
+	done := make(chan error, 1)
+	p.pending.Go(func() {
+		if !p.sleep(time.Until(at)) {
+			return
+		}
+		d.mu.Lock()
+		if p.gone {
+			d.mu.Unlock()
+			return
+		}
+		err := w.finish(f, op, apply)
+		d.mu.Unlock()
+		if p.sleep(f.tail) {
+			done <- err
+		}
+	})
+	select {
+	case err := <-done:
+		p.step("after " + op)
+		return p.answer(err)
+	case <-p.dead:
+		return errGone
+	case <-ctx.Done():
+		return dts.Errorf(dts.ErrUnknown, "stopped waiting for it: %w", ctx.Err())
+	}
+}
+
+// finish applies a write, or does not, and says what its caller is told.
+func (w *world) finish(f fate, op string, apply func() error) error {
+	err := f.err
+	if err == nil {
+		err = apply()
+	}
+	w.note(op, err)
+	if f.unknown {
+		err = storeError(dts.ErrUnknown)
+	}
+	switch {
+	case err == nil:
+		w.fault = nil
+	case !errors.Is(err, errRefused) && w.fault == nil:
+		w.fault, w.faultAt = err, time.Now()
+	}
+	return err
+}
+
+func (w *world) note(op string, err error) {
+	if op != "read" && op != "beat" {
+		w.log("", "%s: %v", op, err)
+	}
+}
+
+// answer is what reaches the caller: nothing, if the process has died.
+func (p *proc) answer(err error) error {
+	select {
+	case <-p.dead:
+		return errGone
+	default:
+		return err
+	}
+}
+
+// sleep waits; false when the process has died first.
+func (p *proc) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-p.dead:
+		return false
+	}
+}
+
+func (p *proc) read(ctx context.Context, get func()) error {
+	p.step("before a read")
+	w, d := p.w, p.w.db
+	d.mu.Lock()
+	f := fate{}
+	if !w.orphanHunt {
+		f = w.roll(false)
+	}
+	if f.delay > 0 {
+		d.mu.Unlock()
+		select {
+		case <-time.After(f.delay):
+		case <-ctx.Done():
+		case <-p.dead:
+		}
+		d.mu.Lock()
+	}
+	defer d.mu.Unlock()
+	switch {
+	case p.gone:
+		return storeError(dts.ErrUnavailable)
+	case ctx.Err() != nil:
+		return dts.Errorf(dts.ErrUnavailable, "given up: %w", ctx.Err())
+	case f.err != nil:
+		return f.err
+	}
+	get()
+	return nil
+}
+
+// The methods of sched.Store.
+
+func (p *proc) Begin(ctx context.Context, n dts.Node) (f dts.Fence, err error) {
+	err = p.write(ctx, "begin", func() error { f = p.w.db.begin(n); p.term = f.Term; return nil })
+	return f, err
+}
+
+func (p *proc) Beat(ctx context.Context, f dts.Fence, _ int64, now time.Time) error {
+	return p.write(ctx, "beat", func() error { p.w.db.beat(f, now); return nil })
+}
+
+func (p *proc) Node(ctx context.Context, _ string) (n dts.Node, found bool, err error) {
+	err = p.read(ctx, func() { n, found = p.w.db.node, p.w.db.known })
+	return n, found, err
+}
+
+func (p *proc) Running(ctx context.Context, f dts.Fence, limit int) (list []dts.Lost, err error) {
+	err = p.read(ctx, func() { list = p.w.db.running(f, limit) })
+	return list, err
+}
+
+func (p *proc) Fault() (time.Time, error) {
+	p.w.db.mu.Lock()
+	defer p.w.db.mu.Unlock()
+	return p.w.faultAt, p.w.fault
+}
+
+func (p *proc) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) (made []dts.Created[*dts.Task], err error) {
+	copies := make([]*dts.Task, len(tasks)) // a write that goes on after its caller has given up keeps its own
+	for i, t := range tasks {
+		copies[i] = clone(t)
+	}
+	var out []dts.Created[*dts.Task]
+	if err = p.write(ctx, "insert tasks", func() (err error) { out, err = p.w.db.insertTasks(f, copies); return err }); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(tasks, func(t *dts.Task) bool { return t.IdempotencyKey != "" }) && p.read(ctx, func() {}) != nil {
+		return nil, storeError(dts.ErrUnknown) // whose key won is read after the write
+	}
+	for i := range out {
+		if !out[i].Existed {
+			out[i].Item = tasks[i]
+		}
+	}
+	return out, nil
+}
+
+func (p *proc) Task(ctx context.Context, tenant, id string) (t *dts.Task, err error) {
+	var missing error
+	if err = p.read(ctx, func() { t, missing = p.w.db.task(tenant, id) }); err != nil {
+		return nil, err
+	}
+	return t, missing
+}
+
+func (p *proc) Tasks(ctx context.Context, f dts.TaskFilter) (page dts.Page[*dts.Task], err error) {
+	err = p.read(ctx, func() { page = p.w.db.list(f) })
+	return page, err
+}
+
+func (p *proc) LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
+	err = p.read(ctx, func() { list = p.w.db.loadDue(after, through, limit) })
+	return list, err
+}
+
+func (p *proc) Load(ctx context.Context, ids []string) (list []*dts.Task, err error) {
+	err = p.read(ctx, func() { list = p.w.db.load(ids) })
+	return list, err
+}
+
+// Write of a dead process reaches the database as well, late: the fence must refuse it.
+func (p *proc) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error {
+	w, d := p.w, p.w.db
+	copies := make([]*dts.Record, len(recs))
+	for i, r := range recs {
+		copies[i] = clone(r)
+		copies[i].Task = clone(r.Task)
+	}
+	err := p.write(ctx, "write", func() error { return d.write(f, copies) })
+	if errors.Is(err, errGone) {
+		d.mu.Lock()
+		if d.term > p.term {
+			w.tally[stale]++
+			if d.write(f, copies) == nil {
+				w.violate("I5", "a write of a dead process was accepted")
+			}
+		}
+		d.mu.Unlock()
+	}
+	return err
+}
+
+func (p *proc) Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error {
+	copies := copyChanges(changes)
+	return p.write(ctx, "change", func() error { return p.w.db.change(f, copies, now) })
+}
+
+func copyChanges(changes []dts.Change) []dts.Change {
+	out := make([]dts.Change, len(changes))
+	for i, c := range changes {
+		out[i] = dts.Change{Old: clone(c.Old), Skip: c.Skip}
+		if c.New != nil {
+			out[i].New = clone(c.New)
+		}
+	}
+	return out
+}
+
+func (p *proc) InsertRecurring(ctx context.Context, plan dts.Plan, _ time.Time) (made dts.Created[*dts.RecurringTask], err error) {
+	c := copyPlan(&plan)
+	if err = p.write(ctx, "insert recurring", func() (err error) { made, err = p.w.db.insertRecurring(*c); return err }); err != nil {
+		return dts.Created[*dts.RecurringTask]{}, err
+	}
+	if plan.New.IdempotencyKey != "" && p.read(ctx, func() {}) != nil {
+		return dts.Created[*dts.RecurringTask]{}, storeError(dts.ErrUnknown)
+	}
+	if !made.Existed {
+		made.Item = plan.New
+	}
+	return made, nil
+}
+
+func copyPlan(p *dts.Plan) *dts.Plan {
+	c := &dts.Plan{Old: clone(p.Old), New: clone(p.New), Changes: copyChanges(p.Changes), Skips: append([]dts.Skip(nil), p.Skips...)}
+	for _, t := range p.Insert {
+		c.Insert = append(c.Insert, clone(t))
+	}
+	return c
+}
+
+func (p *proc) RecurringTask(ctx context.Context, tenant, id string) (r *dts.RecurringTask, err error) {
+	err = p.read(ctx, func() {
+		if x := p.w.db.recurring[id]; x != nil && x.TenantID == tenant {
+			r = p.w.db.seen(x)
+		}
+	})
+	if err == nil && r == nil {
+		err = dts.Errorf(dts.ErrNotFound, "there is no recurring task %s", id)
+	}
+	return r, err
+}
+
+func (p *proc) RecurringByID(ctx context.Context, ids []string) (list []*dts.RecurringTask, err error) {
+	want := map[string]bool{}
+	for _, id := range ids {
+		want[id] = true
+	}
+	err = p.read(ctx, func() { list = p.w.db.selectRecurring(func(r *dts.RecurringTask) bool { return want[r.ID] }) })
+	return list, err
+}
+
+func (p *proc) PlanDue(ctx context.Context, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error) {
+	err = p.read(ctx, func() { due, next = p.w.db.planDue(now, limit) })
+	return due, next, err
+}
+
+func (p *proc) PausedRecurring(ctx context.Context) (ids []string, err error) {
+	err = p.read(ctx, func() {
+		for _, r := range p.w.db.recurring {
+			if r.Status == dts.Paused {
+				ids = append(ids, r.ID)
+			}
+		}
+	})
+	return ids, err
+}
+
+func (p *proc) BootRecurring(ctx context.Context) (list []*dts.RecurringTask, err error) {
+	err = p.read(ctx, func() {
+		list = p.w.db.selectRecurring(func(r *dts.RecurringTask) bool { return r.Status == dts.Active && r.Cron == "@reboot" })
+	})
+	return list, err
+}
+
+func (p *proc) SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error {
+	errs := make([]error, len(plans))
+	for i := range plans {
+		c := copyPlan(&plans[i])
+		errs[i] = p.write(ctx, "plan", func() error { return p.w.db.savePlan(f, c, now) })
+	}
+	return errs
+}
+
+func (p *proc) Planned(ctx context.Context, id string) (list []*dts.Task, err error) {
+	err = p.read(ctx, func() { list = p.w.db.planned(id) })
+	return list, err
+}
+
+func (p *proc) ActiveRuns(ctx context.Context, id, except string) (n int, err error) {
+	err = p.read(ctx, func() { n = p.w.db.activeRuns(id, except) })
+	return n, err
+}
+
+func (p *proc) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error) {
+	err = p.read(ctx, func() { k = p.w.db.lastSkip(id) })
+	return k, err
+}
+
+// Retention is far away: what it deletes is tested with the real store.
+
+func (p *proc) FinishedCount(ctx context.Context, _ int64) (int64, error) {
+	return 0, p.read(ctx, func() {})
+}
+
+func (p *proc) DeleteFinished(ctx context.Context, _ time.Time, _ int64, _ int) (int, error) {
+	return 0, p.write(ctx, "read", func() error { return nil })
+}
+
+func (p *proc) DeleteOld(ctx context.Context, _, _ time.Time, _ int) (int64, error) {
+	return 0, p.write(ctx, "read", func() error { return nil })
+}
+
+func (p *proc) Maintain(context.Context) error { return nil }
