@@ -57,7 +57,7 @@ func adviceCorrupt(path string) string {
 // cannot be reset, so it grows by what is written. Damage stops writes.
 func (d *DB) Check(ctx context.Context) error {
 	err := d.withConn(ctx, func(ctx context.Context, db *sql.DB) error { return quickCheck(ctx, db) })
-	if errors.Is(err, errDamaged) || code(err) == codeCorrupt || code(err) == codeNotADB {
+	if errors.Is(err, errDamaged) || isCorrupt(err) {
 		d.setCorrupt(err)
 	}
 	return err

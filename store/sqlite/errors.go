@@ -37,6 +37,9 @@ func code(err error) int {
 	return 0
 }
 
+// isCorrupt reports that SQLite met damage.
+func isCorrupt(err error) bool { return code(err) == codeCorrupt || code(err) == codeNotADB }
+
 // isFull reports that there was no room on the disk.
 func isFull(err error) bool {
 	var e *sqlite.Error

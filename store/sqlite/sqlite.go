@@ -141,6 +141,9 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 		}
 	}()
 
+	if err := checkLog(path); err != nil {
+		return nil, fmt.Errorf("%w; %s", err, adviceCorrupt(path))
+	}
 	if err := createFile(path); err != nil {
 		return nil, err
 	}
@@ -158,7 +161,15 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 		}
 	}()
 	checkNow := d.unclean && d.size() <= o.CheckAtOpenBytes
-	if err := d.prepare(ctx, checkNow); err != nil {
+	if d.unclean && fileSize(path) > 0 {
+		if err := d.look(ctx, checkNow); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.prepare(ctx); err != nil {
+		if isCorrupt(err) {
+			err = fmt.Errorf("%w: %w; %s", errDamaged, err, adviceCorrupt(path))
+		}
 		return nil, err
 	}
 	if d.w, err = openWriter(ctx, d.writerDSN()); err != nil {
@@ -181,9 +192,35 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	return d, nil
 }
 
-// prepare does what needs the database alone, on a connection of its own: the version of SQLite, the
-// check after an unclean stop, migrations.
-func (d *DB) prepare(ctx context.Context, check bool) error {
+// look reads the database after an unclean stop, all of it with check, and changes nothing. That takes a
+// connection that cannot write: any other, when it is the last to close, moves the log into the database.
+func (d *DB) look(ctx context.Context, check bool) error {
+	db, err := openPool(dsnMode(d.path, "ro", busyTimeout), 1)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if check {
+		d.log.Warn("the last stop was not clean; checking the database", "path", d.path, "bytes", d.size())
+		err = quickCheck(ctx, db)
+	} else {
+		var version int64
+		err = db.QueryRowContext(ctx, `PRAGMA schema_version`).Scan(&version)
+	}
+	switch {
+	case errors.Is(err, errDamaged):
+	case isCorrupt(err):
+		err = fmt.Errorf("%w: %w", errDamaged, err)
+	case err != nil:
+		return fmt.Errorf("check the database after an unclean stop: %w", err)
+	default:
+		return nil
+	}
+	return fmt.Errorf("the last stop was not clean and the check found: %w; %s", err, adviceCorrupt(d.path))
+}
+
+// prepare does what needs the database alone, on a connection of its own: the version of SQLite, migrations.
+func (d *DB) prepare(ctx context.Context) error {
 	pragmas := []string{"journal_mode(WAL)", "synchronous(FULL)"}
 	if fileSize(d.path) == 0 {
 		// It counts only before the first table and before WAL; on an existing file it writes.
@@ -196,9 +233,6 @@ func (d *DB) prepare(ctx context.Context, check bool) error {
 	defer db.Close()
 	var version, mode string
 	if err := db.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
-		if code(err) == codeNotADB || code(err) == codeCorrupt {
-			return fmt.Errorf("%w; %s", err, adviceCorrupt(d.path))
-		}
 		return err
 	}
 	if err := checkVersion(version); err != nil {
@@ -209,12 +243,6 @@ func (d *DB) prepare(ctx context.Context, check bool) error {
 	}
 	if mode != "wal" {
 		return fmt.Errorf("journal mode is %q and cannot be made wal; is it on a network file system?", mode)
-	}
-	if check {
-		d.log.Warn("the last stop was not clean; checking the database", "path", d.path, "bytes", d.size())
-		if err := quickCheck(ctx, db); err != nil {
-			return fmt.Errorf("the last stop was not clean and the check found: %w; %s", err, adviceCorrupt(d.path))
-		}
 	}
 	return d.migrate(ctx, db)
 }
@@ -324,8 +352,13 @@ func cacheSize(kib int) string { return "cache_size(-" + strconv.Itoa(kib) + ")"
 // dsn names the file as a URI, so that no character of the path is special, with pragmas for every
 // connection; busy is how long it waits for a lock. mode=rw: only createFile creates.
 func dsn(path string, busy time.Duration, pragmas ...string) string {
+	return dsnMode(path, "rw", busy, pragmas...)
+}
+
+// dsnMode is dsn for the mode rw or ro.
+func dsnMode(path, mode string, busy time.Duration, pragmas ...string) string {
 	q := url.Values{}
-	q.Set("mode", "rw")
+	q.Set("mode", mode)
 	q.Set("_txlock", "immediate")
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()))
 	q.Add("_pragma", "foreign_keys(0)")
