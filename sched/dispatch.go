@@ -52,7 +52,7 @@ func (l *loop) toReady(it *item, now time.Time) {
 
 // dispatch gives free slots to ready tasks.
 func (l *loop) dispatch(p *pool, now time.Time) {
-	for p.running < p.slots && l.unwritten < maxUnwritten && !l.s.draining.Load() {
+	for p.running < p.slots && l.unwritten < maxUnwritten && !l.s.draining.Load() && (l.s.o.Halted == nil || !l.s.o.Halted()) {
 		it, ok := p.ready.Pop(now)
 		if !ok {
 			return

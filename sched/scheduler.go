@@ -64,6 +64,9 @@ type Options struct {
 	KillOrphans func(ctx context.Context, known []dts.Process, inFlight func(taskID string, attempt int) bool) error
 	// OnFull is called, at most once a second, while writes fail: if the disk is full it may free some room.
 	OnFull func()
+	// Halted reports that no attempt may start any more, because the store is known to be damaged. It is asked
+	// before each start. nil: never.
+	Halted func() bool
 
 	// Failpoint, if set, is called with a name at the moments at which a crash would hurt most; a build for crash
 	// tests ends the process there.

@@ -63,8 +63,12 @@ func (s *Store) noteFault(err error) {
 	}
 }
 
-// Fault returns the error that writes have met, and since when; nil when the last one succeeded.
+// Fault returns the error that writes have met, and since when; nil when the last one succeeded. Damage that a
+// read or a check has found counts: no write will succeed.
 func (s *Store) Fault() (since time.Time, err error) {
+	if s.fault.Load() == nil && s.b.Stats().Corrupt {
+		s.noteFault(fmt.Errorf("%w: it is damaged, and the server's log says how", ErrUnavailable))
+	}
 	if f := s.fault.Load(); f != nil {
 		return f.since, f.err
 	}

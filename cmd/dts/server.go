@@ -86,7 +86,8 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 				room.release()
 			}
 		},
-		Node: node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
+		Halted: data.db.Corrupt,
+		Node:   node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
 		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: failpoint(),
 	})
@@ -185,7 +186,11 @@ func openData(ctx context.Context, dir string, group bool, log *slog.Logger) (*d
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "dts.db"), sqlite.Options{
+	path := filepath.Join(dir, "dts.db")
+	if err := checkNotEmptied(path); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	db, err := sqlite.Open(ctx, path, sqlite.Options{
 		Migrations: migrations.FS, Logger: log, Failpoint: failpoint(),
 		OnCorrupt: func(err error) {
 			log.Error("the database is damaged: nothing is written or fired any more; see docs/operations.md", "err", err)
@@ -195,6 +200,19 @@ func openData(ctx context.Context, dir string, group bool, log *slog.Logger) (*d
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &data{dir: dir, lock: lock, db: db}, nil
+}
+
+// checkNotEmptied refuses a database file without a byte in a directory that was in use: it is no new database,
+// something has emptied it. The node's id is made after the first database.
+func checkNotEmptied(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > 0 {
+		return nil // sqlite.Open says what is wrong
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), nodeIDFile)); err != nil {
+		return nil
+	}
+	return fmt.Errorf("open database %s: the database is damaged: the file is empty, but it was in use. To restore a backup, copy it to %[1]s; to begin anew without what was there, remove the file", path)
 }
 
 // checkDataDir refuses a directory that others can read: its mode is the credential for the socket.
@@ -227,10 +245,12 @@ func (d *data) Close() error {
 	return errors.Join(err, d.lock.Close())
 }
 
+const nodeIDFile = "node-id"
+
 // node describes this server. Its id is kept in a file beside the database and not inside, so that a copy of
 // the database is not taken for the same server.
 func (d *data) node(address string) (dts.Node, time.Time, error) {
-	path := filepath.Join(d.dir, "node-id")
+	path := filepath.Join(d.dir, nodeIDFile)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		b = []byte(dts.NewID(time.Now()))

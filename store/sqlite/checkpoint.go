@@ -143,6 +143,9 @@ func (d *DB) Maintain(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	if d.Corrupt() {
+		return nil // what is there is left as it is, to be looked at
+	}
 	if _, err := d.ckpt.checkpoint(true); err != nil {
 		return err
 	}

@@ -57,8 +57,8 @@ type Options struct {
 
 	Readers int // connections for Query; 4 when zero
 
-	// CheckAtOpenBytes: after an unclean stop, a database and log up to this size are checked
-	// inside Open, larger ones in the background. 64 MiB when zero.
+	// CheckAtOpenBytes: a database and log up to this size are checked inside Open, larger ones in the
+	// background, and only after an unclean stop. 64 MiB when zero.
 	CheckAtOpenBytes int64
 
 	// Failpoint, if set, is called with before-commit and after-commit around each COMMIT; a build for crash tests
@@ -113,7 +113,8 @@ type hooks struct {
 // first version that is new to it, and the copy is kept. A schema newer than o.Migrations is refused.
 //
 // From Open to a clean Close a file <path>.running exists. Where it is left over, the last stop was
-// not clean, and the database is checked (see Options.CheckAtOpenBytes).
+// not clean. See Options.CheckAtOpenBytes for when the database is checked; a damaged one is refused, and
+// neither it nor its log is changed.
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	setDefault(&o.CacheKiB, defaultCacheKiB)
 	setDefault(&o.ReaderCacheKiB, defaultReaderCacheKiB)
@@ -160,8 +161,8 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 			}
 		}
 	}()
-	checkNow := d.unclean && d.size() <= o.CheckAtOpenBytes
-	if d.unclean && fileSize(path) > 0 {
+	checkNow := d.size() <= o.CheckAtOpenBytes
+	if fileSize(path) > 0 {
 		if err := d.look(ctx, checkNow); err != nil {
 			return nil, err
 		}
@@ -192,8 +193,8 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	return d, nil
 }
 
-// look reads the database after an unclean stop, all of it with check, and changes nothing. That takes a
-// connection that cannot write: any other, when it is the last to close, moves the log into the database.
+// look reads the database, all of it with check, and changes nothing. That takes a connection that cannot
+// write: any other, when it is the last to close, moves the log into the database.
 func (d *DB) look(ctx context.Context, check bool) error {
 	db, err := openPool(dsnMode(d.path, "ro", busyTimeout), 1)
 	if err != nil {
@@ -201,8 +202,10 @@ func (d *DB) look(ctx context.Context, check bool) error {
 	}
 	defer db.Close()
 	if check {
-		d.log.Warn("the last stop was not clean; checking the database", "path", d.path, "bytes", d.size())
-		err = quickCheck(ctx, db)
+		if d.unclean {
+			d.log.Warn("the last stop was not clean; checking the database", "path", d.path, "bytes", d.size())
+		}
+		err = findDamage(ctx, db, fullCheck)
 	} else {
 		var version int64
 		err = db.QueryRowContext(ctx, `PRAGMA schema_version`).Scan(&version)
@@ -212,11 +215,14 @@ func (d *DB) look(ctx context.Context, check bool) error {
 	case isCorrupt(err):
 		err = fmt.Errorf("%w: %w", errDamaged, err)
 	case err != nil:
-		return fmt.Errorf("check the database after an unclean stop: %w", err)
+		return fmt.Errorf("check the database: %w", err)
 	default:
 		return nil
 	}
-	return fmt.Errorf("the last stop was not clean and the check found: %w; %s", err, adviceCorrupt(d.path))
+	if d.unclean {
+		err = fmt.Errorf("the last stop was not clean and the check found: %w", err)
+	}
+	return fmt.Errorf("%w; %s", err, adviceCorrupt(d.path))
 }
 
 // prepare does what needs the database alone, on a connection of its own: the version of SQLite, migrations.
@@ -253,6 +259,9 @@ func (d *DB) Path() string { return d.path }
 // Unclean reports that the stop before this Open was not clean: a crash, a kill or a power loss.
 func (d *DB) Unclean() bool { return d.unclean }
 
+// Corrupt reports that damage was found since Open. Writes are refused from then on.
+func (d *DB) Corrupt() bool { return d.corrupt.Load() != nil }
+
 // Stats returns figures; it costs two calls of stat.
 func (d *DB) Stats() store.BackendStats {
 	s := store.BackendStats{
@@ -261,7 +270,7 @@ func (d *DB) Stats() store.BackendStats {
 		Commits:  d.commits.Load(),
 		Failures: d.failures.Load(),
 		Reopens:  d.reopens.Load(),
-		Corrupt:  d.corrupt.Load() != nil,
+		Corrupt:  d.Corrupt(),
 	}
 	if us := d.ckpt.last.Load(); us != 0 {
 		s.LastCheckpoint = time.UnixMicro(us).UTC()

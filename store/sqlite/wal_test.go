@@ -209,7 +209,7 @@ func TestTornLog(t *testing.T) {
 	}
 }
 
-// A refusal after quick_check leaves database and log as they are, too.
+// A refusal after a check leaves database and log as they are, too.
 func TestRefusalKeepsTheLog(t *testing.T) {
 	c := crash(t)
 	copy(c.db[len(c.db)/8192*4096:], bytes.Repeat([]byte("damage!!"), 4096))
