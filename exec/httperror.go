@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"compress/flate"
+	"compress/gzip"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -8,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -45,6 +48,9 @@ func (r *Runner) explain(err error, target *url.URL) string {
 	if alert, ok := errors.AsType[tls.AlertError](err); ok {
 		return host + " refused the TLS handshake: " + alert.Error()
 	}
+	if fault := answerFault(err); fault != "" {
+		return host + " " + fault
+	}
 	var timeout net.Error
 	timedOut := errors.As(err, &timeout) && timeout.Timeout()
 	text := err.Error()
@@ -55,8 +61,8 @@ func (r *Runner) explain(err error, target *url.URL) string {
 		return host + " does not speak TLS"
 	case strings.Contains(text, "awaiting response headers"):
 		return "no answer within " + short(r.o.HeaderTimeout)
-	case strings.Contains(text, "malformed HTTP"):
-		return host + " does not answer in HTTP"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "no connection to " + host + ": the server is out of file descriptors"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused by " + host
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -68,8 +74,33 @@ func (r *Runner) explain(err error, target *url.URL) string {
 		return "connection closed by " + host
 	case strings.Contains(text, "failed to parse Location header"):
 		return "redirected to something that is not a URL"
+	case strings.Contains(text, "unsupported protocol scheme"):
+		return "redirected to a URL that is neither http nor https"
 	}
 	return "request to " + host + " failed: " + scrub(text)
+}
+
+// invalidHTTP are texts of net/http about an answer that breaks the protocol. They come with details of their own.
+var invalidHTTP = []string{"malformed MIME header", "Content-Length", "unsupported transfer encoding", "chunk", "header line too long", "trailer"}
+
+// answerFault says what is wrong with an answer that came, "" when it is something else.
+func answerFault(err error) string {
+	text := err.Error()
+	switch {
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
+		return "says that its answer is gzip, and it is not"
+	case strings.Contains(text, "response headers exceeded"):
+		return "sends a header of more than " + strconv.Itoa(maxAnswerHeader>>10) + " KiB"
+	case strings.Contains(text, "malformed HTTP"):
+		return "does not answer in HTTP"
+	}
+	for _, s := range invalidHTTP {
+		if strings.Contains(text, s) {
+			text = strings.TrimPrefix(text, "net/http: HTTP/1.x transport connection broken: ")
+			return "breaks the rules of HTTP: " + scrub(strings.TrimPrefix(strings.TrimPrefix(text, "http: "), "http "))
+		}
+	}
+	return ""
 }
 
 // certificateFault keeps to the kinds of x509 error whose text is known to be harmless.

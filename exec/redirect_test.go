@@ -83,7 +83,7 @@ func TestRedirectElsewhere(t *testing.T) {
 	})
 	r := newRunner(t, Options{})
 	for _, c := range []struct{ to, err string }{
-		{"file:///etc/passwd", "unsupported protocol scheme"},
+		{"file:///etc/passwd", "redirected to a URL that is neither http nor https"},
 		{"http://[bad?token=secret", "redirected to something that is not a URL"},
 		{"", "answered 301 Moved Permanently"},
 	} {

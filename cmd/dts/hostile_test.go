@@ -34,6 +34,8 @@ func TestHostile(t *testing.T) {
 		"files":      h.damagedFiles,
 		"background": h.damageFoundLater,
 		"empty":      h.emptyDatabase,
+		"targets":    h.targets,
+		"elsewhere":  h.redirectElsewhere,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
