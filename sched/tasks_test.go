@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -354,6 +355,70 @@ func TestContextEndsOnlyTheWait(t *testing.T) {
 		w.settle(time.Second)
 		if got := w.task(other.ID); got.Status != dts.Success {
 			t.Errorf("another task is %s", got.Status)
+		}
+	})
+}
+
+// forgetful is a store whose writes take effect and then fail with an unknown outcome, while told to.
+type forgetful struct {
+	sched.Store
+	on *atomic.Bool
+}
+
+func (f forgetful) unknown(err error) error {
+	if err == nil && f.on.Load() {
+		return dts.Errorf(dts.ErrUnknown, "the outcome is unknown")
+	}
+	return err
+}
+
+func (f forgetful) InsertTasks(ctx context.Context, fence dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	made, err := f.Store.InsertTasks(ctx, fence, tasks)
+	if err = f.unknown(err); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func (f forgetful) Change(ctx context.Context, fence dts.Fence, changes []dts.Change, now time.Time) error {
+	return f.unknown(f.Store.Change(ctx, fence, changes, now))
+}
+
+// A write that took effect although it failed is found out: what it stored is run, what it cancelled is not.
+func TestUnknownOutcome(t *testing.T) {
+	var on atomic.Bool
+	inWorld(t, func(o *sched.Options) { o.Store = forgetful{o.Store, &on} }, func(w *world) {
+		cancelled, moved := w.add(30*time.Second, nil), w.add(8*time.Minute, nil)
+		w.settle(time.Second)
+		on.Store(true)
+		soon := &dts.Task{Spec: w.spec(), RunAt: w.now().Add(20 * time.Second)}
+		later := &dts.Task{Spec: w.spec(), RunAt: w.now().Add(9 * time.Minute)}
+		for _, task := range []*dts.Task{soon, later} {
+			if err := task.Normalize(w.now()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.s.CreateTasks(w.ctx, []*dts.Task{task}); dts.CodeOf(err) != dts.ErrUnknown {
+				t.Fatal(err)
+			}
+		}
+		for id, v := range map[string]dts.Verb{cancelled.ID: dts.Cancel, moved.ID: dts.RunNow} {
+			if _, err := w.s.DoTask(w.ctx, dts.DefaultTenant, id, v, "test"); dts.CodeOf(err) != dts.ErrUnknown {
+				t.Fatal(err)
+			}
+		}
+		on.Store(false)
+		w.settle(time.Minute)
+		for id, want := range map[string]dts.Status{soon.ID: dts.Success, moved.ID: dts.Success, cancelled.ID: dts.Cancelled, later.ID: dts.Pending} {
+			if got := w.task(id); got.Status != want {
+				t.Errorf("task due at %v: %s, want %s", got.RunAt, got.Status, want)
+			}
+		}
+		w.settle(10 * time.Minute)
+		if got := w.task(later.ID); got.Status != dts.Success || *got.LatenessUS > 1000 {
+			t.Errorf("the later task: %+v", got)
+		}
+		if n := len(w.run.list()); n != 3 {
+			t.Errorf("%d starts, want 3", n)
 		}
 	})
 }
