@@ -31,11 +31,15 @@ func TestHostile(t *testing.T) {
 	}
 	t.Logf("DTS_CRASH_SEED=%d", h.seed)
 	for name, f := range map[string]func(*testing.T){
-		"files":      h.damagedFiles,
-		"background": h.damageFoundLater,
-		"empty":      h.emptyDatabase,
-		"targets":    h.targets,
-		"elsewhere":  h.redirectElsewhere,
+		"files":       h.damagedFiles,
+		"background":  h.damageFoundLater,
+		"descriptors": h.descriptors,
+		"commands":    h.commands,
+		"survivors":   h.commandsSurvive,
+		"ends":        h.commandEnds,
+		"empty":       h.emptyDatabase,
+		"targets":     h.targets,
+		"elsewhere":   h.redirectElsewhere,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
