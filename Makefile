@@ -59,8 +59,8 @@ cross-%:
 bench: build ## measure lateness and throughput on this machine, in two minutes
 	bin/dts bench
 
-crash: ## kill a real server with -9 at random moments, ROUNDS times, and look for what is lost
-	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^TestCrash' -count 1 -v -timeout 30m ./cmd/dts
+crash: ## kill a real server with -9 at random moments, ROUNDS times, break what surrounds it, and look for what is lost
+	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^Test(Crash|Hostile)' -count 1 -v -timeout 30m ./cmd/dts
 
 fuzz: ## fuzz each parser for FUZZTIME
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \

@@ -290,8 +290,8 @@ func (h *hostile) emptyDatabase(t *testing.T) {
 	}
 }
 
-// damageFoundLater damages a database that is too large to be checked before the server is ready. What the check
-// in the background finds stops all firing at once.
+// damageFoundLater damages a database that is too large to be checked before the server is ready. What a read or the
+// check in the background finds stops all firing at once.
 func (h *hostile) damageFoundLater(t *testing.T) {
 	s := newServer(t, h.bin, filepath.Join(t.TempDir(), "data"))
 	tg := newTarget(t, h.seed)
@@ -310,6 +310,16 @@ func (h *hostile) damageFoundLater(t *testing.T) {
 	if code := s.stop(10 * time.Second); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
+	path := filepath.Join(s.data, "dts.db")
+	was := swapPage(t, path, make([]byte, 4096)) // after a clean stop, only a read can find it
+	s.start()
+	if _, err := s.tasksOf(); err == nil {
+		t.Error("a read of a damaged page succeeded")
+	}
+	s.awaitDamage()
+	s.kill()
+	swapPage(t, path, was)
+
 	s.start() // a kill now leaves the mark of an unclean stop, and a small log
 	var list []api.TaskRequest
 	for i := range 400 {
@@ -319,27 +329,15 @@ func (h *hostile) damageFoundLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.kill()
-	path := filepath.Join(s.data, "dts.db")
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
+	if info, err := os.Stat(path); err != nil || info.Size() < 64<<20 {
+		t.Fatalf("the database is too small for this test: %v, %v", info, err)
+	}
+	swapPage(t, path, make([]byte, 4096))
+	if err := os.Truncate(s.logPath, 0); err != nil {
 		t.Fatal(err)
 	}
-	info, err := f.Stat()
-	if err == nil {
-		_, err = f.WriteAt(make([]byte, 4096), info.Size()/2/4096*4096)
-	}
-	if err := errors.Join(err, f.Close()); err != nil || info.Size() < 64<<20 {
-		t.Fatalf("%v, %d bytes", err, info.Size())
-	}
 	s.launch()
-	s.eventually(10*time.Second, "the damage to be found", func() bool { return strings.Contains(s.log(), "the database is damaged") })
-	found := time.Now()
-	var r *api.Readiness
-	s.eventually(3*time.Second, "/ready to say so", func() bool {
-		r, err = s.api.Ready(t.Context())
-		return err == nil && !r.Ready && strings.Contains(fmt.Sprint(r.Reasons), "damaged")
-	})
-	t.Logf("found %d ms after the start; /ready says %q", found.Sub(s.started).Milliseconds(), r.Reasons)
+	found := s.awaitDamage()
 	if _, err := s.api.CreateTask(t.Context(), list[0]); err == nil {
 		t.Error("a write was taken")
 	}
@@ -351,4 +349,35 @@ func (h *hostile) damageFoundLater(t *testing.T) {
 	if n := len(tg.deliveries()); n > started {
 		t.Errorf("%d attempts started after the damage was found", n-started)
 	}
+}
+
+// swapPage replaces the page in the middle of a database and returns what it held.
+func swapPage(t *testing.T, path string, page []byte) (was []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const at = 8000 * 4096 // in the middle of a task's text
+	was = make([]byte, 4096)
+	if _, err := f.ReadAt(was, at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(page, at); err != nil {
+		t.Fatal(err)
+	}
+	return was
+}
+
+// awaitDamage waits until the server has found damage, and until /ready says so, and returns when it was found.
+func (s *testServer) awaitDamage() time.Time {
+	s.t.Helper()
+	s.eventually(10*time.Second, "the damage to be found", func() bool { return strings.Contains(s.log(), "the database is damaged") })
+	found := time.Now()
+	s.eventually(3*time.Second, "/ready to say so", func() bool {
+		r, err := s.api.Ready(s.t.Context())
+		return err == nil && !r.Ready && strings.Contains(fmt.Sprint(r.Reasons), "damaged")
+	})
+	return found
 }
