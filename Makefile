@@ -55,9 +55,12 @@ cross: $(PLATFORMS:%=cross-%) ## build for every platform
 cross-%:
 	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o bin/dts-$* ./cmd/dts
 
-.PHONY: bench crash fuzz
-bench: build ## measure lateness and throughput on this machine, in two minutes
+.PHONY: bench bench-all crash fuzz
+bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench
+
+bench-all: build ## the same with the long scenarios, in about an hour
+	bin/dts bench --all
 
 crash: ## kill a real server with -9 at random moments, ROUNDS times, break what surrounds it, and look for what is lost
 	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^Test(Crash|Hostile)' -count 1 -v -timeout 30m ./cmd/dts

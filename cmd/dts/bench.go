@@ -2,84 +2,138 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"dts/web"
 )
 
 // benchOptions are what the scenarios share.
 type benchOptions struct {
-	Dir        string        // the data directories are made in here
-	Runs       int           // of each scenario; figures are medians over them
-	Tasks      int           // of the scenario lateness
-	Spread     time.Duration // over which those are due
-	Drain      int           // tasks of the scenario drain
-	CPUProfile string        // file for a profile of the server; "": none
+	Dir        string // the data directories are made in here
+	Runs       int    // of each scenario; figures are medians over them
+	CPUProfile string // file for a profile of the server; "": none
+
+	numbers map[string]int           // by the name of the flag: see benchSize
+	spans   map[string]time.Duration // likewise
+}
+
+// number returns the value of a benchSize that is a number.
+func (o *benchOptions) number(flag string) int { return o.numbers[flag] }
+
+// span returns the value of a benchSize that is a duration.
+func (o *benchOptions) span(flag string) time.Duration { return o.spans[flag] }
+
+// benchSize is a flag that says how large a scenario is. One that several scenarios share stands with one of
+// them.
+type benchSize struct {
+	flag, usage string
+	number, max int           // of a number of things: how many by default, and at most
+	span        time.Duration // of a duration: the default, where max is 0
 }
 
 // benchScenario measures one thing. Each is in a file of its own and listed in benchScenarios.
 type benchScenario struct {
 	name  string
 	about func(o benchOptions) string // one line: what is measured, and what the ceiling is
-	aims  map[string]benchAim         // by the name of the figure
-	// run measures once. Figures come in the order in which they are shown, the same in every run.
+	sizes []benchSize
+	aims  map[string][]benchAim // by the name of the figure
+	long  bool                  // runs only if it is named, or with --all
+	runs  int                   // it is measured so many times at most; 0: as many as --runs says
+	serve []string              // flags of the server besides --data and --config
+	tcp   bool                  // the server also listens on TCP
+	// run measures once. Figures come in the order in which they are shown, the same in every run. What is
+	// measured is done within b.server.profiled.
 	run func(ctx context.Context, b *bench) ([]benchFigure, error)
 }
 
-var benchScenarios = [...]benchScenario{latenessScenario, drainScenario}
+var benchScenarios = [...]benchScenario{latenessScenario, drainScenario, drainLongScenario}
 
-// Limits of the flags.
-const (
-	maxBenchTasks = 1_000_000
-	maxBenchRuns  = 100
-)
+const maxBenchRuns = 100
 
 func (a *app) benchCommand() *cli.Command {
-	names := make([]string, len(benchScenarios))
-	for i, s := range benchScenarios {
-		names[i] = s.name
+	flags := []cli.Flag{
+		jsonFlag(),
+		&cli.BoolFlag{Name: "all", Usage: "the long scenarios too"},
+		&cli.StringFlag{Name: "dir", Value: ".", Usage: "make the temporary data directory in `DIR`; its disk is what is measured"},
+		&cli.IntFlag{Name: "runs", Value: 3, Usage: "measure `N` times and show medians; some long scenarios are measured once"},
+		&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile of the server, of the last part that was measured, to `FILE`"},
+	}
+	var short, long []string
+	for _, s := range benchScenarios {
+		if s.long {
+			long = append(long, s.name)
+		} else {
+			short = append(short, s.name)
+		}
+		for _, size := range s.sizes {
+			flags = append(flags, size.cli())
+		}
 	}
 	return &cli.Command{
 		Name: "bench", Usage: "measure how fast this machine runs tasks", Category: "This program",
 		UsageText: "dts bench [options] [SCENARIO…]",
 		Description: `Starts a server of its own, with its data in a temporary directory, and a sink that takes its HTTP
-calls, and measures. Beside every figure stands its ceiling: what the machine does, in the same run, with
+calls, and measures. Beside a figure stands its ceiling: what the machine does, in the same run, with
 nothing but the Go HTTP client. docs/benchmarks.md describes the method.
 
-Scenarios: ` + strings.Join(names, ", ") + `. Without a name all of them run.`,
-		Flags: []cli.Flag{
-			jsonFlag(),
-			&cli.StringFlag{Name: "dir", Value: ".", Usage: "make the temporary data directory in `DIR`; its disk is what is measured"},
-			&cli.IntFlag{Name: "runs", Value: 3, Usage: "measure `N` times and show medians"},
-			&cli.IntFlag{Name: "tasks", Value: 1000, Usage: "lateness: `N` tasks"},
-			&cli.StringFlag{Name: "spread", Value: "10s", Usage: "lateness: evenly over a `DURATION`"},
-			&cli.IntFlag{Name: "drain", Value: 40_000, Usage: "drain: `N` tasks due at one instant"},
-			&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile of the server, of the last run, to `FILE`; the server then runs in this process"},
-		},
+Scenarios: ` + strings.Join(short, ", ") + `. Without a name these run.
+Long ones: ` + strings.Join(long, ", ") + `. These run if they are named, or with --all.`,
+		Flags:       flags,
 		Subcommands: []*cli.Command{a.benchSinkCommand()},
 		Action:      a.bench,
 	}
 }
 
-func (a *app) bench(c *cli.Context) error {
-	o := benchOptions{Dir: c.String("dir"), Runs: c.Int("runs"), Tasks: c.Int("tasks"), Drain: c.Int("drain"), CPUProfile: c.String("cpuprofile")}
-	for _, n := range []struct {
-		flag       string
-		value, max int
-	}{{"--runs", o.Runs, maxBenchRuns}, {"--tasks", o.Tasks, maxBenchTasks}, {"--drain", o.Drain, maxBenchTasks}} {
-		if n.value < 1 || n.value > n.max {
-			return usagef("%s: is %d; use 1 to %d", n.flag, n.value, n.max)
-		}
+// cli makes the flag.
+func (s benchSize) cli() cli.Flag {
+	if s.max > 0 {
+		return &cli.IntFlag{Name: s.flag, Value: s.number, Usage: s.usage}
 	}
-	var err error
-	if o.Spread, err = parseSpan("--spread", c.String("spread"), time.Millisecond); err != nil {
+	return &cli.StringFlag{Name: s.flag, Value: s.span.String(), Usage: s.usage}
+}
+
+// read puts what the flag says into o.
+func (s benchSize) read(c *cli.Context, o *benchOptions) (err error) {
+	if s.max == 0 {
+		o.spans[s.flag], err = parseSpan("--"+s.flag, c.String(s.flag), time.Millisecond)
 		return err
 	}
-	scenarios, err := chooseScenarios(c.Args().Slice())
+	n := c.Int(s.flag)
+	o.numbers[s.flag] = n
+	return benchLimit(s.flag, n, s.max)
+}
+
+func benchLimit(flag string, n, most int) error {
+	if n < 1 || n > most {
+		return usagef("--%s: is %d; use 1 to %d", flag, n, most)
+	}
+	return nil
+}
+
+func (a *app) bench(c *cli.Context) error {
+	o := benchOptions{
+		Dir: c.String("dir"), Runs: c.Int("runs"), CPUProfile: c.String("cpuprofile"),
+		numbers: map[string]int{}, spans: map[string]time.Duration{},
+	}
+	if err := benchLimit("runs", o.Runs, maxBenchRuns); err != nil {
+		return err
+	}
+	for _, s := range benchScenarios {
+		for _, size := range s.sizes {
+			if err := size.read(c, &o); err != nil {
+				return err
+			}
+		}
+	}
+	scenarios, err := chooseScenarios(c.Args().Slice(), c.Bool("all"))
 	if err != nil {
 		return err
 	}
@@ -87,16 +141,19 @@ func (a *app) bench(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	report := &benchReport{Machine: machine, Build: thisBuild(), StartedAt: time.Now().UTC().Truncate(time.Second), Runs: o.Runs}
+	report := &benchReport{Machine: machine, Build: thisBuild(), StartedAt: time.Now().UTC().Truncate(time.Second)}
 	for _, s := range scenarios {
 		runs := make([][]benchFigure, o.Runs)
+		if s.runs > 0 {
+			runs = runs[:min(s.runs, o.Runs)]
+		}
 		for i := range runs {
-			a.notef("%s, run %d of %d", s.name, i+1, o.Runs)
+			a.notef("%s, run %d of %d", s.name, i+1, len(runs))
 			if runs[i], err = a.benchOnce(c.Context, s, o); err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
-		report.Scenarios = append(report.Scenarios, benchSection{Name: s.name, About: s.about(o), Figures: summarise(runs, s.aims)})
+		report.Scenarios = append(report.Scenarios, benchSection{Name: s.name, About: s.about(o), Runs: len(runs), Figures: summarise(runs, s.aims)})
 	}
 	if c.Bool("json") {
 		return a.printJSON(report)
@@ -106,7 +163,7 @@ func (a *app) bench(c *cli.Context) error {
 }
 
 // benchOnce runs a scenario once, with a server and a sink of its own.
-func (a *app) benchOnce(ctx context.Context, s benchScenario, o benchOptions) ([]benchFigure, error) {
+func (a *app) benchOnce(ctx context.Context, s benchScenario, o benchOptions) (figures []benchFigure, err error) {
 	dir, err := os.MkdirTemp(o.Dir, ".dts-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
@@ -117,26 +174,47 @@ func (a *app) benchOnce(ctx context.Context, s benchScenario, o benchOptions) ([
 		return nil, err
 	}
 	defer sink.stop()
-	server, err := startBenchServer(ctx, dir, o.CPUProfile)
-	if err != nil {
+	b := &bench{benchOptions: o, sink: sink, serve: benchServerOptions{Dir: dir, Flags: s.serve, Listen: web.NoListen}}
+	if s.tcp {
+		if b.serve.Listen, err = freeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	if o.CPUProfile != "" {
+		if b.serve.Profile, err = filepath.Abs(o.CPUProfile); err != nil {
+			return nil, err
+		}
+	}
+	if b.server, err = startBenchServer(ctx, b.serve); err != nil {
 		return nil, err
 	}
-	defer server.stop()
-	return s.run(ctx, &bench{benchOptions: o, server: server, sink: sink})
+	// Stopping writes the profile. The scenario may have put another server in the place of this one.
+	defer func() { err = errors.Join(err, b.server.stop()) }()
+	return s.run(ctx, b)
 }
 
 // bench is what one run of a scenario works with.
 type bench struct {
 	benchOptions
+	serve  benchServerOptions // of server, to start it again
 	server *benchServer
 	sink   *benchSink
 }
 
-func chooseScenarios(names []string) ([]benchScenario, error) {
-	if len(names) == 0 {
-		return benchScenarios[:], nil
-	}
+// chooseScenarios returns the scenarios of these names; without names the short ones, or all.
+func chooseScenarios(names []string, all bool) ([]benchScenario, error) {
 	var list []benchScenario
+	if len(names) == 0 {
+		for _, s := range benchScenarios {
+			if all || !s.long {
+				list = append(list, s)
+			}
+		}
+		return list, nil
+	}
+	if all {
+		return nil, usagef("--all and the scenario %q: give one or the other", clip(names[0], 40))
+	}
 	for _, name := range names {
 		i := slices.IndexFunc(benchScenarios[:], func(s benchScenario) bool { return s.name == name })
 		if i < 0 {

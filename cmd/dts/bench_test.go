@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,39 +19,126 @@ import (
 // TestBench runs every scenario, small, with a real server and a real sink.
 func TestBench(t *testing.T) {
 	dir := t.TempDir()
-	var out, errOut bytes.Buffer
-	args := []string{"dts", "bench", "--json", "--dir", dir, "--runs", "2", "--tasks", "20", "--spread", "200ms", "--drain", "300"}
-	if code := run(args, strings.NewReader(""), &out, &errOut); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, &errOut)
+	args := []string{
+		"dts", "bench", "--json", "--dir", dir, "--runs", "2", "--all",
+		"--tasks", "20", "--spread", "200ms", "--drain", "300", "--drain-long", "400",
 	}
-	var r benchReport
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	r := benchReportOf(t, args)
 	if len(r.Scenarios) != len(benchScenarios) || r.Machine.Cores < 1 || r.Machine.SQLite == "" || r.Build.Go == "" {
 		t.Errorf("%+v", r)
 	}
-	for _, s := range r.Scenarios {
-		if len(s.Figures) == 0 {
-			t.Errorf("%s has no figures", s.Name)
+	for i, s := range r.Scenarios {
+		known := benchScenarios[i]
+		if len(s.Figures) == 0 || s.Name != known.name || s.About == "" {
+			t.Errorf("%+v", s)
 		}
-		aims := 0
+		aimed := 0
 		for _, f := range s.Figures {
-			if len(f.Values) != 2 || f.Value <= 0 || f.Ceiling <= 0 || f.Ratio <= 0 {
+			if len(f.Values) != s.Runs || f.Value < 0 || len(f.Ceilings) > 0 && (f.Ceiling <= 0 || len(f.Ceilings) != s.Runs) {
 				t.Errorf("%s: %+v", s.Name, f)
 			}
-			if f.Met != nil {
-				aims++
+			if len(f.Aims) > 0 {
+				aimed++
+			}
+			for _, g := range known.aims[f.Name] {
+				if (g.ratio > 0 || g.ratioBelow > 0) && f.Ceiling == 0 {
+					t.Errorf("%s: %s has an aim for a ratio, and no ceiling", s.Name, f.Name)
+				}
 			}
 		}
-		for _, known := range benchScenarios {
-			if known.name == s.Name && aims != len(known.aims) {
-				t.Errorf("%s has %d aims, but %d figures with one", s.Name, len(known.aims), aims)
-			}
+		if aimed != len(known.aims) {
+			t.Errorf("%s has aims for %d figures, and %d of its figures have one", s.Name, len(known.aims), aimed)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func benchReportOf(t *testing.T, args []string) (r benchReport) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if code := run(args, strings.NewReader(""), &out, &errOut); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, &errOut)
+	}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestBenchProfile holds that a profile of the server is written, and that it is one: gzip, of the form of
+// runtime/pprof.
+func TestBenchProfile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "cpu.pprof")
+	benchReportOf(t, []string{"dts", "bench", "--json", "--dir", dir, "--runs", "1", "--drain", "300", "--cpuprofile", file, "drain"})
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil || !bytes.Contains(b, []byte("nanoseconds")) {
+		t.Errorf("%d bytes, %v: not a CPU profile", len(b), err)
+	}
+}
+
+func TestChooseScenarios(t *testing.T) {
+	short, err := chooseScenarios(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := chooseScenarios(nil, true)
+	if err != nil || len(all) != len(benchScenarios) || len(short) >= len(all) {
+		t.Errorf("%d without names, %d of %d with --all, %v", len(short), len(all), len(benchScenarios), err)
+	}
+	for _, s := range short {
+		if s.long {
+			t.Errorf("%s is long, and runs without being named", s.name)
+		}
+	}
+	if list, err := chooseScenarios([]string{"drain-400k"}, false); err != nil || len(list) != 1 || !list[0].long {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestUsageOf compares what a process is said to use with what it does.
+func TestUsageOf(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		if _, err := usageOf(os.Getpid()); err == nil || !strings.Contains(err.Error(), runtime.GOOS) {
+			t.Errorf("%v: does not name the platform", err)
+		}
+		return
+	}
+	before, err := usageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ballast := make([]byte, 64<<20)
+	for i := range ballast {
+		ballast[i] = byte(i)
+	}
+	for start := time.Now(); ; {
+		now, err := usageOf(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		grown := now.PeakResident-before.Resident >= 32<<20 && now.Resident > 64<<20
+		if grown && now.CPU-before.CPU >= 50*time.Millisecond && now.Switches > 0 {
+			break
+		}
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("before %+v, now %+v", before, now)
+		}
+	}
+	runtime.KeepAlive(ballast)
+	if _, err := usageOf(1 << 30); err == nil {
+		t.Error("no error for a process that does not exist")
 	}
 }
 
@@ -59,6 +151,7 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--runs", "0"}, "--runs: is 0; use 1 to 100"},
 		{[]string{"--drain", "1000001"}, "--drain: is 1000001"},
 		{[]string{"--spread", "soon"}, "--spread"},
+		{[]string{"--all", "drain"}, `--all and the scenario "drain"`},
 		{[]string{"sink", "more"}, "takes no arguments"},
 	} {
 		var out, errOut bytes.Buffer
@@ -111,12 +204,13 @@ func TestSummarise(t *testing.T) {
 		{{"rate", "tasks/s", 300, 500}, {"late", "ms", 1, 0}},
 		{{"rate", "tasks/s", 200, 1000}, {"late", "ms", 2, 0}},
 	}
-	list := summarise(runs, map[string]benchAim{"rate": {ratio: 0.3}, "late": {below: 2.5}})
+	list := summarise(runs, map[string][]benchAim{"rate": {{ratio: 0.3}, {ratioBelow: 0.3}, {atLeast: 200}}, "late": {{below: 2.5}, {below: 1.5}}})
 	rate, late := list[0], list[1]
-	if rate.Value != 200 || rate.Ceiling != 500 || rate.Ratio != 0.25 || *rate.Met {
+	if rate.Value != 200 || rate.Ceiling != 500 || rate.Ratio != 0.25 ||
+		!slices.Equal(rate.Aims, []aimed{{"ratio ≥ 0.3", false}, {"ratio ≤ 0.3", true}, {"≥ 200", true}}) {
 		t.Errorf("%+v", rate)
 	}
-	if late.Value != 2 || late.Ceiling != 0 || late.Ratio != 0 || !*late.Met {
+	if late.Value != 2 || late.Ceiling != 0 || late.Ratio != 0 || !slices.Equal(late.Aims, []aimed{{"≤ 2.5", true}, {"≤ 1.5", false}}) {
 		t.Errorf("%+v", late)
 	}
 }

@@ -10,12 +10,29 @@ import (
 
 // drainScenario asks how fast tasks go that are all due at one instant.
 var drainScenario = benchScenario{
-	name: "drain",
-	about: func(o benchOptions) string {
-		return fmt.Sprintf("%d HTTP tasks due at one instant. Ceiling: a bare net/http client, %d requests in flight", o.Drain, bareWorkers)
+	name:  "drain",
+	about: func(o benchOptions) string { return aboutDrain(o.number("drain")) },
+	sizes: []benchSize{{flag: "drain", number: 40_000, max: 1_000_000, usage: "drain: `N` tasks due at one instant"}},
+	aims:  drainAims,
+	run:   func(ctx context.Context, b *bench) ([]benchFigure, error) { return b.drain(ctx, b.number("drain")) },
+}
+
+// drainLongScenario asks whether that stays so when there are ten times as many.
+var drainLongScenario = benchScenario{
+	name:  "drain-400k",
+	about: func(o benchOptions) string { return aboutDrain(o.number("drain-long")) },
+	sizes: []benchSize{{flag: "drain-long", number: 400_000, max: 1_000_000, usage: "drain-400k: `N` tasks due at one instant"}},
+	aims:  drainAims,
+	long:  true,
+	run: func(ctx context.Context, b *bench) ([]benchFigure, error) {
+		return b.drain(ctx, b.number("drain-long"))
 	},
-	aims: map[string]benchAim{"until the last came": {ratio: 0.4}},
-	run:  func(ctx context.Context, b *bench) ([]benchFigure, error) { return b.drain(ctx) },
+}
+
+var drainAims = map[string][]benchAim{"until the last came": {{ratio: 0.6}}, "until all is on disk": {{ratio: 0.6}}}
+
+func aboutDrain(n int) string {
+	return fmt.Sprintf("%d HTTP tasks due at one instant. Ceiling: a bare net/http client, %d requests in flight", n, bareWorkers)
 }
 
 const (
@@ -24,12 +41,11 @@ const (
 	drainLimit  = 10 * time.Minute
 )
 
-func (b *bench) drain(ctx context.Context) ([]benchFigure, error) {
+func (b *bench) drain(ctx context.Context, n int) ([]benchFigure, error) {
 	rate, err := b.warmUp(ctx, drainWarmUp)
 	if err != nil {
 		return nil, err
 	}
-	n := b.Drain
 	creation := time.Duration(1.5 * float64(n) / rate * float64(time.Second))
 	due := dts.Micros(time.Now().Add(creation + drainLead))
 	if _, _, err := b.server.create(ctx, n, b.sink.url, func(int) time.Time { return due }); err != nil {

@@ -12,11 +12,15 @@ import (
 var latenessScenario = benchScenario{
 	name: "lateness",
 	about: func(o benchOptions) string {
-		return fmt.Sprintf("%d HTTP tasks, evenly over %s. Ceiling: a loop that waits for a timer and posts", o.Tasks, span(o.Spread))
+		return fmt.Sprintf("%d HTTP tasks, evenly over %s. Ceiling: a loop that waits for a timer and posts", o.number("tasks"), span(o.span("spread")))
 	},
-	aims: map[string]benchAim{
-		"at the sink, p50": {below: 0.5},
-		"at the sink, p99": {below: 5},
+	sizes: []benchSize{
+		{flag: "tasks", number: 10_000, max: 1_000_000, usage: "lateness: `N` tasks"},
+		{flag: "spread", span: 10 * time.Second, usage: "lateness: evenly over a `DURATION`"},
+	},
+	aims: map[string][]benchAim{
+		"at the sink, p50": {{below: 0.25}, {ratioBelow: 1.5}},
+		"at the sink, p99": {{below: 2}},
 	},
 	run: func(ctx context.Context, b *bench) ([]benchFigure, error) { return b.lateness(ctx) },
 }
@@ -29,26 +33,26 @@ const (
 )
 
 func (b *bench) lateness(ctx context.Context) ([]benchFigure, error) {
-	if _, err := b.warmUp(ctx, min(latenessWarmUp, b.Tasks)); err != nil {
+	if _, err := b.warmUp(ctx, min(latenessWarmUp, b.number("tasks"))); err != nil {
 		return nil, err
 	}
-	step := b.Spread / time.Duration(b.Tasks)
+	step := b.span("spread") / time.Duration(b.number("tasks"))
 	first := dts.Micros(time.Now().Add(latenessLead))
 	at := func(i int) time.Time { return dts.Micros(first.Add(time.Duration(i) * step)) }
-	ids, batches, err := b.server.create(ctx, b.Tasks, b.sink.url, at)
+	ids, batches, err := b.server.create(ctx, b.number("tasks"), b.sink.url, at)
 	if err != nil {
 		return nil, err
 	}
 	if time.Until(first) < latenessLead/2 {
-		return nil, fmt.Errorf("creating %d tasks took longer than there was time for; give fewer --tasks", b.Tasks)
+		return nil, fmt.Errorf("creating %d tasks took longer than there was time for; give fewer --tasks", b.number("tasks"))
 	}
 	err = b.server.profiled(func() error {
 		select { // no polling while it is measured
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(time.Until(at(b.Tasks - 1))):
+		case <-time.After(time.Until(at(b.number("tasks") - 1))):
 		}
-		return b.sink.wait(ctx, b.Tasks, time.Minute)
+		return b.sink.wait(ctx, b.number("tasks"), time.Minute)
 	})
 	if err != nil {
 		return nil, err
@@ -57,7 +61,7 @@ func (b *bench) lateness(ctx context.Context) ([]benchFigure, error) {
 	if err != nil {
 		return nil, err
 	}
-	sink := make([]time.Duration, b.Tasks)
+	sink := make([]time.Duration, b.number("tasks"))
 	for i, id := range ids {
 		t, ok := came[id]
 		if !ok {
@@ -81,7 +85,7 @@ func (b *bench) lateness(ctx context.Context) ([]benchFigure, error) {
 
 // recordedLateness is what dts itself says of the tasks of the batches.
 func (b *bench) recordedLateness(ctx context.Context, batches []string) ([]time.Duration, error) {
-	list := make([]time.Duration, 0, b.Tasks)
+	list := make([]time.Duration, 0, b.number("tasks"))
 	for _, batch := range batches {
 		for t, err := range b.server.AllTasks(ctx, dts.TaskFilter{BatchID: batch, Limit: 500}) {
 			if err != nil {
@@ -93,8 +97,8 @@ func (b *bench) recordedLateness(ctx context.Context, batches []string) ([]time.
 			list = append(list, time.Duration(*t.LatenessUS)*time.Microsecond)
 		}
 	}
-	if len(list) != b.Tasks {
-		return nil, fmt.Errorf("the server lists %d tasks, not %d", len(list), b.Tasks)
+	if len(list) != b.number("tasks") {
+		return nil, fmt.Errorf("the server lists %d tasks, not %d", len(list), b.number("tasks"))
 	}
 	return list, nil
 }
@@ -109,7 +113,7 @@ func (b *bench) bareLateness(ctx context.Context, step time.Duration) (sink, wak
 	if err := b.sink.reset(ctx); err != nil {
 		return nil, nil, err
 	}
-	n := min(b.Tasks, max(int(bareSpread/step), 1))
+	n := min(b.number("tasks"), max(int(bareSpread/step), 1))
 	first := time.Now().Add(bareLead)
 	if wake, err = c.pace(ctx, n, first, step); err != nil {
 		return nil, nil, err

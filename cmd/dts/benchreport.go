@@ -18,22 +18,39 @@ type benchFigure struct {
 
 // benchAim is what a figure should reach: exactly one of the limits is set.
 type benchAim struct {
-	below float64 // the figure is less than this, in its own unit
-	ratio float64 // the figure is at least so much of its ceiling
+	below      float64 // the figure is at most this, in its own unit
+	atLeast    float64 // the figure is at least this, in its own unit
+	ratio      float64 // the figure is at least so much of its ceiling
+	ratioBelow float64 // the figure is at most so much of its ceiling
+	none       bool    // the figure counts what must not be: it is 0
 }
 
 func (g benchAim) met(f *benchResult) bool {
-	if g.ratio > 0 {
+	switch {
+	case g.none:
+		return slices.Max(f.Values) == 0
+	case g.below > 0:
+		return f.Value <= g.below
+	case g.atLeast > 0:
+		return f.Value >= g.atLeast
+	case g.ratio > 0:
 		return f.Ratio >= g.ratio
 	}
-	return f.Value < g.below
+	return f.Ratio > 0 && f.Ratio <= g.ratioBelow
 }
 
 func (g benchAim) String() string {
-	if g.ratio > 0 {
+	switch {
+	case g.none:
+		return "0"
+	case g.below > 0:
+		return "≤ " + number(g.below, 3)
+	case g.atLeast > 0:
+		return "≥ " + number(g.atLeast, 3)
+	case g.ratio > 0:
 		return "ratio ≥ " + number(g.ratio, 2)
 	}
-	return "< " + number(g.below, 2)
+	return "ratio ≤ " + number(g.ratioBelow, 2)
 }
 
 // benchReport is everything that `dts bench` found out.
@@ -41,13 +58,13 @@ type benchReport struct {
 	Machine   benchMachine   `json:"machine"`
 	Build     build          `json:"build"`
 	StartedAt time.Time      `json:"started_at"`
-	Runs      int            `json:"runs"`
 	Scenarios []benchSection `json:"scenarios"`
 }
 
 type benchSection struct {
 	Name    string        `json:"name"`
 	About   string        `json:"about"`
+	Runs    int           `json:"runs"` // of which the figures are medians
 	Figures []benchResult `json:"figures"`
 }
 
@@ -61,12 +78,17 @@ type benchResult struct {
 	Ratio    float64   `json:"ratio,omitempty"` // value / ceiling
 	Values   []float64 `json:"values"`          // of each run
 	Ceilings []float64 `json:"ceilings,omitempty"`
-	Aim      string    `json:"aim,omitempty"`
-	Met      *bool     `json:"met,omitempty"`
+	Aims     []aimed   `json:"aims,omitempty"`
+}
+
+// aimed is an aim and whether it was met.
+type aimed struct {
+	Aim string `json:"aim"`
+	Met bool   `json:"met"`
 }
 
 // summarise makes results of the figures of all runs. Each run has the same figures in the same order.
-func summarise(runs [][]benchFigure, aims map[string]benchAim) []benchResult {
+func summarise(runs [][]benchFigure, aims map[string][]benchAim) []benchResult {
 	var list []benchResult
 	for i, f := range runs[0] {
 		r := benchResult{Name: f.name, Unit: f.unit}
@@ -79,9 +101,8 @@ func summarise(runs [][]benchFigure, aims map[string]benchAim) []benchResult {
 			}
 		}
 		r.Value, r.Ceiling, r.Ratio = median(r.Values), median(r.Ceilings), median(ratios)
-		if aim, ok := aims[f.name]; ok {
-			met := aim.met(&r)
-			r.Aim, r.Met = aim.String(), &met
+		for _, aim := range aims[f.name] {
+			r.Aims = append(r.Aims, aimed{aim.String(), aim.met(&r)})
 		}
 		list = append(list, r)
 	}
@@ -130,10 +151,10 @@ func (a *app) printBench(r *benchReport) {
 		{"Machine", fmt.Sprintf("%s, %d cores, %s", m.CPU, m.Cores, m.Kernel)},
 		{"Disk", m.FileSystem},
 		{"Versions", fmt.Sprintf("%s, SQLite %s", r.Build, m.SQLite)},
-		{"Measured", fmt.Sprintf("%s; medians of %s", r.StartedAt.Format(time.RFC3339), count(r.Runs, "run"))},
+		{"Measured", r.StartedAt.Format(time.RFC3339)},
 	})
 	for _, s := range r.Scenarios {
-		a.printf("\n%s: %s\n", a.bold(s.Name), s.About)
+		a.printf("\n%s: %s. Medians of %s\n", a.bold(s.Name), s.About, count(s.Runs, "run"))
 		rows := make([][]string, len(s.Figures))
 		for i := range s.Figures {
 			rows[i] = a.benchRow(&s.Figures[i])
@@ -148,11 +169,15 @@ func (a *app) benchRow(f *benchResult) []string {
 		row[3], row[4] = benchNumber(f.Ceiling), strconv.FormatFloat(f.Ratio, 'f', 2, 64)
 	}
 	row[5] = benchNumber(slices.Min(f.Values)) + " to " + benchNumber(slices.Max(f.Values))
-	if f.Met != nil {
-		row[6] = f.Aim + ", " + a.paint("met", color.FgGreen)
-		if !*f.Met {
-			row[6] = f.Aim + ", " + a.paint("missed", color.FgRed)
+	for _, aim := range f.Aims {
+		verdict := a.paint("met", color.FgGreen)
+		if !aim.Met {
+			verdict = a.paint("missed", color.FgRed)
 		}
+		if row[6] != "" {
+			row[6] += "; "
+		}
+		row[6] += aim.Aim + ", " + verdict
 	}
 	return row
 }

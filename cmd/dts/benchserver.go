@@ -6,48 +6,82 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/pprof"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"dts"
-	"dts/web"
 	"dts/web/api"
 	"dts/web/client"
 )
 
-// benchServer is the server that is measured: `dts serve` in a process of its own, or, to be profiled, in this
-// process.
+// benchServer is the server that is measured: `dts serve` in a process of its own.
 type benchServer struct {
 	*client.Client
-	profile string // file; "": none
-	end     func() // ends the server
+	PID     int
+	cmd     *exec.Cmd
+	options benchServerOptions
+	orders  io.WriteCloser // its standard input: see profileOnOrder
 	ended   chan struct{}
 	err     error // why it ended; set before ended is closed
-	stopped sync.Once
+}
+
+// benchServerOptions say how to start a server.
+type benchServerOptions struct {
+	Dir     string   // holds its data directory and its configuration
+	Listen  string   // TCP address, or web.NoListen
+	Flags   []string // more flags of `dts serve`
+	Profile string   // file for a CPU profile; "": none
 }
 
 // benchStop is how long a server may take to stop before it is killed.
 const benchStop = 10 * time.Second
 
-func startBenchServer(ctx context.Context, dir, profile string) (*benchServer, error) {
-	data := filepath.Join(dir, "data")
+// startBenchServer starts a server and waits until it is ready. It runs with nothing but defaults and o: no
+// settings of the user or the machine.
+func startBenchServer(ctx context.Context, o benchServerOptions) (*benchServer, error) {
+	data, config := filepath.Join(o.Dir, "data"), filepath.Join(o.Dir, "dts.toml")
 	cl, err := client.New(client.Options{Socket: socketPath(data), Version: thisBuild().Version})
 	if err != nil {
 		return nil, err
 	}
-	s := &benchServer{Client: cl, profile: profile, ended: make(chan struct{})}
-	if profile != "" {
-		s.startHere(data)
-	} else if err := s.startProcess(dir, data); err != nil {
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	flags := []string{"serve", "--data", data, "--config", config, "--listen", o.Listen, "--quiet", "--log-level", "warn"}
+	s := &benchServer{Client: cl, options: o, ended: make(chan struct{})}
+	if s.cmd, err = self(append(flags, o.Flags...)...); err != nil {
 		return nil, err
 	}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "DTS_") {
+			s.cmd.Env = append(s.cmd.Env, v)
+		}
+	}
+	if o.Profile != "" {
+		s.cmd.Env = append(s.cmd.Env, profileVariable+"="+o.Profile)
+		if s.orders, err = s.cmd.StdinPipe(); err != nil {
+			return nil, fmt.Errorf("start the server: %w", err)
+		}
+	}
+	var text bytes.Buffer
+	s.cmd.Stdout, s.cmd.Stderr = &text, &text
+	s.cmd.WaitDelay = time.Second
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	s.PID = s.cmd.Process.Pid
+	go func() {
+		defer close(s.ended)
+		if err := s.cmd.Wait(); err != nil {
+			s.err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(text.Bytes()))
+		}
+	}()
 	err = poll(ctx, 30*time.Second, func() (bool, string, error) {
 		select {
 		case <-s.ended:
@@ -64,81 +98,48 @@ func startBenchServer(ctx context.Context, dir, profile string) (*benchServer, e
 	return s, nil
 }
 
-// startProcess starts the server with nothing but defaults: no settings of the user or the machine.
-func (s *benchServer) startProcess(dir, data string) error {
-	config := filepath.Join(dir, "dts.toml")
-	if err := os.WriteFile(config, nil, 0o600); err != nil {
-		return fmt.Errorf("start the server: %w", err)
+// stop ends the server and waits for that. An error says that it did not end well. It may be called again.
+func (s *benchServer) stop() error {
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.ended:
+	case <-time.After(benchStop):
+		s.cmd.Process.Kill()
+		<-s.ended
 	}
-	cmd, err := self("serve", "--data", data, "--config", config, "--listen", web.NoListen, "--quiet", "--log-level", "warn")
-	if err != nil {
-		return err
-	}
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "DTS_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &text
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the server: %w", err)
-	}
-	go func() {
-		defer close(s.ended)
-		if err := cmd.Wait(); err != nil {
-			s.err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(text.Bytes()))
-		}
-	}()
-	s.end = func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-s.ended:
-		case <-time.After(benchStop):
-			cmd.Process.Kill()
-		}
+	s.Close()
+	if s.err != nil {
+		return fmt.Errorf("stop the server: %w", s.err)
 	}
 	return nil
 }
 
-// startHere runs the server in this process.
-func (s *benchServer) startHere(data string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.end = cancel
-	go func() {
-		defer close(s.ended)
-		s.err = runServer(ctx, serverOptions{
-			DataDir: data, SocketPath: socketPath(data), Listen: web.NoListen, DrainTimeout: benchStop,
-			Retention: 30 * 24 * time.Hour, RetentionRows: 1_000_000, Log: slog.New(slog.DiscardHandler),
-		})
-	}()
-}
-
-// stop ends the server and waits for that.
-func (s *benchServer) stop() {
-	s.stopped.Do(func() {
-		s.end()
-		<-s.ended
-		s.Close()
-	})
-}
-
-// profiled runs f, with a CPU profile where one is asked for.
+// profiled runs f, with a CPU profile of the server where one is asked for.
 func (s *benchServer) profiled(f func() error) (err error) {
-	if s.profile == "" {
+	if s.orders == nil {
 		return f()
 	}
-	out, err := os.Create(s.profile)
+	if _, err := io.WriteString(s.orders, profileStart); err != nil {
+		return fmt.Errorf("profile the server: %w", err)
+	}
+	err = f()
+	if _, orderErr := io.WriteString(s.orders, profileStop); orderErr != nil {
+		err = errors.Join(err, fmt.Errorf("profile the server: %w", orderErr))
+	}
+	return err
+}
+
+// usage says what the server has used of the machine so far.
+func (s *benchServer) usage() (processUsage, error) { return usageOf(s.PID) }
+
+// freeAddress returns a TCP address of this machine on which nothing listens.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("write the profile: %w", err)
+		return "", fmt.Errorf("find a free port: %w", err)
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if err := pprof.StartCPUProfile(out); err != nil {
-		return fmt.Errorf("write the profile: %w", err)
-	}
-	defer pprof.StopCPUProfile()
-	return f()
+	defer l.Close()
+	return l.Addr().String(), nil
 }
 
 // create makes n tasks that post to url, due at the instants that at returns, and returns their ids and the

@@ -60,6 +60,7 @@ func (a *app) serve(c *cli.Context) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	defer a.onSignals(stop, o.Log)()
+	defer profileOnOrder(a.in, o.Log)()
 	systemd := newNotifier(o.Log, o.SocketPath)
 	o.Ready = func(url string) {
 		if !c.Bool("quiet") {
