@@ -85,6 +85,7 @@ calls, and measures. Beside a figure stands its ceiling: what the machine does, 
 nothing but the Go HTTP client. docs/benchmarks.md describes the method.
 
 Scenarios: ` + strings.Join(short, ", ") + `. Without a name these run.
+
 Long ones: ` + strings.Join(long, ", ") + `. These run if they are named, or with --all.`,
 		Flags:       flags,
 		Subcommands: []*cli.Command{a.benchSinkCommand()},
@@ -97,7 +98,7 @@ func (s benchSize) cli() cli.Flag {
 	if s.max > 0 {
 		return &cli.IntFlag{Name: s.flag, Value: s.number, Usage: s.usage}
 	}
-	return &cli.StringFlag{Name: s.flag, Value: s.span.String(), Usage: s.usage}
+	return &cli.StringFlag{Name: s.flag, Value: s.span.String(), Usage: s.usage + "; default: " + distance(s.span)}
 }
 
 // read puts what the flag says into o.

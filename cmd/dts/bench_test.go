@@ -16,42 +16,48 @@ import (
 	"time"
 )
 
-// TestBench runs every scenario, small, with a real server and a real sink.
+// TestBench runs every scenario, small, with a real server and a real sink. They wait more than they work, so
+// they run side by side.
 func TestBench(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{
-		"dts", "bench", "--json", "--dir", dir, "--runs", "2", "--all",
-		"--tasks", "20", "--spread", "200ms", "--drain", "300", "--drain-long", "400",
-	}
-	r := benchReportOf(t, args)
-	if len(r.Scenarios) != len(benchScenarios) || r.Machine.Cores < 1 || r.Machine.SQLite == "" || r.Build.Go == "" {
-		t.Errorf("%+v", r)
-	}
-	for i, s := range r.Scenarios {
-		known := benchScenarios[i]
-		if len(s.Figures) == 0 || s.Name != known.name || s.About == "" {
-			t.Errorf("%+v", s)
-		}
-		aimed := 0
-		for _, f := range s.Figures {
-			if len(f.Values) != s.Runs || f.Value < 0 || len(f.Ceilings) > 0 && (f.Ceiling <= 0 || len(f.Ceilings) != s.Runs) {
-				t.Errorf("%s: %+v", s.Name, f)
+	sizes := []string{"--tasks", "20", "--spread", "200ms", "--drain", "300", "--drain-long", "400"}
+	for _, known := range benchScenarios {
+		t.Run(known.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			args := slices.Concat([]string{"dts", "bench", "--json", "--dir", dir, "--runs", "1"}, sizes, []string{known.name})
+			r := benchReportOf(t, args)
+			if len(r.Scenarios) != 1 || r.Machine.Cores < 1 || r.Machine.SQLite == "" || r.Build.Go == "" {
+				t.Fatalf("%+v", r)
 			}
-			if len(f.Aims) > 0 {
-				aimed++
+			checkBenchSection(t, r.Scenarios[0], known)
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
 			}
-			for _, g := range known.aims[f.Name] {
-				if (g.ratio > 0 || g.ratioBelow > 0) && f.Ceiling == 0 {
-					t.Errorf("%s: %s has an aim for a ratio, and no ceiling", s.Name, f.Name)
-				}
-			}
+		})
+	}
+}
+
+func checkBenchSection(t *testing.T, s benchSection, known benchScenario) {
+	if len(s.Figures) == 0 || s.Name != known.name || s.About == "" || s.Runs != 1 {
+		t.Errorf("%+v", s)
+	}
+	aimed := 0
+	for _, f := range s.Figures {
+		t.Logf("%-40s %12.3f %-10s of %12.3f", f.Name, f.Value, f.Unit, f.Ceiling)
+		if len(f.Values) != s.Runs || f.Value < 0 || len(f.Ceilings) > 0 && (f.Ceiling <= 0 || len(f.Ceilings) != s.Runs) {
+			t.Errorf("%+v", f)
 		}
-		if aimed != len(known.aims) {
-			t.Errorf("%s has aims for %d figures, and %d of its figures have one", s.Name, len(known.aims), aimed)
+		if len(f.Aims) > 0 {
+			aimed++
+		}
+		for _, g := range known.aims[f.Name] {
+			if (g.ratio > 0 || g.ratioBelow > 0) && f.Ceiling == 0 {
+				t.Errorf("%s has an aim for a ratio, and no ceiling", f.Name)
+			}
 		}
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	if aimed != len(known.aims) {
+		t.Errorf("there are aims for %d figures, and %d figures have one", len(known.aims), aimed)
 	}
 }
 
@@ -70,6 +76,7 @@ func benchReportOf(t *testing.T, args []string) (r benchReport) {
 // TestBenchProfile holds that a profile of the server is written, and that it is one: gzip, of the form of
 // runtime/pprof.
 func TestBenchProfile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "cpu.pprof")
 	benchReportOf(t, []string{"dts", "bench", "--json", "--dir", dir, "--runs", "1", "--drain", "300", "--cpuprofile", file, "drain"})
