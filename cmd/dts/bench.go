@@ -37,6 +37,7 @@ type benchSize struct {
 	flag, usage string
 	number, max int           // of a number of things: how many by default, and at most
 	span        time.Duration // of a duration: the default, where max is 0
+	longest     time.Duration // likewise
 }
 
 // benchScenario measures one thing. Each is in a file of its own and listed in benchScenarios.
@@ -54,7 +55,10 @@ type benchScenario struct {
 	run func(ctx context.Context, b *bench) ([]benchFigure, error)
 }
 
-var benchScenarios = [...]benchScenario{latenessScenario, drainScenario, drainLongScenario}
+var benchScenarios = [...]benchScenario{
+	latenessScenario, drainScenario, createScenario,
+	latenessPendingScenario, drainLongScenario, sustainedScenario,
+}
 
 const maxBenchRuns = 100
 
@@ -102,9 +106,13 @@ func (s benchSize) cli() cli.Flag {
 }
 
 // read puts what the flag says into o.
-func (s benchSize) read(c *cli.Context, o *benchOptions) (err error) {
+func (s benchSize) read(c *cli.Context, o *benchOptions) error {
 	if s.max == 0 {
-		o.spans[s.flag], err = parseSpan("--"+s.flag, c.String(s.flag), time.Millisecond)
+		d, err := parseSpan("--"+s.flag, c.String(s.flag), time.Millisecond)
+		if err == nil && d > s.longest {
+			err = usagef("--%s: %s is too long; the most is %s", s.flag, distance(d), distance(s.longest))
+		}
+		o.spans[s.flag] = d
 		return err
 	}
 	n := c.Int(s.flag)

@@ -19,7 +19,10 @@ import (
 // TestBench runs every scenario, small, with a real server and a real sink. They wait more than they work, so
 // they run side by side.
 func TestBench(t *testing.T) {
-	sizes := []string{"--tasks", "20", "--spread", "200ms", "--drain", "300", "--drain-long", "400"}
+	sizes := []string{
+		"--tasks", "20", "--spread", "200ms", "--pending", "300", "--drain", "300", "--drain-long", "400",
+		"--creates", "200", "--bulk", "10010", "--rate", "20", "--sustain", "2s",
+	}
 	for _, known := range benchScenarios {
 		t.Run(known.name, func(t *testing.T) {
 			t.Parallel()

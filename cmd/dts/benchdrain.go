@@ -54,10 +54,8 @@ func (b *bench) drain(ctx context.Context, n int) ([]benchFigure, error) {
 	if time.Until(due) < drainLead/2 {
 		return nil, fmt.Errorf("creating %d tasks took longer than the warm-up had let expect; try again on a quieter machine", n)
 	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-time.After(time.Until(due)):
+	if err := sleepUntil(ctx, due); err != nil {
+		return nil, err
 	}
 	var written time.Time
 	err = b.server.profiled(func() error {

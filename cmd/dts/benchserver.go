@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ type benchServer struct {
 	PID     int
 	cmd     *exec.Cmd
 	options benchServerOptions
+	filled  bool           // there are tasks that are not to run while this server does
 	orders  io.WriteCloser // its standard input: see profileOnOrder
 	ended   chan struct{}
 	err     error // why it ended; set before ended is closed
@@ -167,16 +169,40 @@ func (s *benchServer) create(ctx context.Context, n int, url string, at func(i i
 	return ids, batches, nil
 }
 
-// settled waits until no task is pending or running and every result is on the disk.
+// settled waits until no task is running, or pending but for those of fill, and every result is on the disk.
+// After a fill it cannot tell tasks that are due from the others before they are ready: what is to run has to
+// have come to the sink.
 func (s *benchServer) settled(ctx context.Context, limit time.Duration) error {
 	return poll(ctx, limit, func() (bool, string, error) {
 		st, err := s.Status(ctx)
 		if err != nil || st.UnwrittenRuns > 0 {
 			return false, "the results were not written", err
 		}
+		for _, p := range st.Pools {
+			if p.Running > 0 || p.Ready > 0 {
+				return false, "the tasks did not end", nil
+			}
+		}
+		if s.filled {
+			return true, "", nil
+		}
 		n, err := s.Counts(ctx)
 		return err == nil && n.Pending == 0 && n.Running == 0, "the tasks did not end", err
 	})
+}
+
+// metric returns the value of one of the server's metrics, one without labels.
+func (s *benchServer) metric(ctx context.Context, name string) (float64, error) {
+	var b bytes.Buffer
+	if err := s.Metrics(ctx, &b); err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(b.String()) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(text), 64)
+		}
+	}
+	return 0, fmt.Errorf("the server has no metric %s", name)
 }
 
 // warmUp runs n tasks that are due at once, so that code, caches and connections are in the state of every

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"time"
 
@@ -73,6 +75,8 @@ func (s *sinkHandler) routes() http.Handler {
 		s.list = make([]arrival, 0, 1<<16)
 		s.mu.Unlock()
 	})
+	mux.HandleFunc("POST /created/{bytes}", created())
+	(&pacedHandler{}).routes(mux)
 	mux.HandleFunc("/", s.take)
 	return mux
 }
@@ -91,6 +95,30 @@ func (s *sinkHandler) take(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	// An empty answer with the status 200 is what net/http sends now.
+}
+
+// maxCreated is how long an answer of created may be.
+const maxCreated = 64 << 10
+
+// created reads a request to its end and answers 201 with so many bytes: what a server does that creates
+// nothing.
+func created() http.HandlerFunc {
+	text := bytes.Repeat([]byte("."), maxCreated)
+	return func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.PathValue("bytes"))
+		if err != nil || n < 0 || n > maxCreated {
+			http.Error(w, "the length of the answer is wrong", http.StatusBadRequest)
+			return
+		}
+		if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 1<<20)); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header()["Content-Type"] = []string{"application/json"}
+		w.Header()["Content-Length"] = []string{strconv.Itoa(n)}
+		w.WriteHeader(http.StatusCreated)
+		w.Write(text[:n])
+	}
 }
 
 func (a *app) benchSinkCommand() *cli.Command {
@@ -254,5 +282,15 @@ func poll(ctx context.Context, limit time.Duration, done func() (ok bool, what s
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
+	}
+}
+
+// sleepUntil waits for an instant.
+func sleepUntil(ctx context.Context, at time.Time) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(time.Until(at)):
+		return nil
 	}
 }
