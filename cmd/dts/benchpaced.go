@@ -46,7 +46,9 @@ type pacedTally struct {
 	Strays   int   `json:"strays"`   // requests for an instant that is not in the plan
 	LastNS   int64 `json:"last_ns"`  // when the last one came, Unix nanoseconds
 	P50US    int64 `json:"p50_us"`   // lateness of all requests, in microseconds
+	P90US    int64 `json:"p90_us"`
 	P99US    int64 `json:"p99_us"`
+	P999US   int64 `json:"p999_us"`
 	MaxUS    int64 `json:"max_us"`
 }
 
@@ -85,7 +87,8 @@ func (s *pacedHandler) begin(w http.ResponseWriter, r *http.Request) {
 func (s *pacedHandler) tell(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	t := s.tally
-	t.P50US, t.P99US, t.MaxUS = s.late.percentile(0.5), s.late.percentile(0.99), s.late.max
+	t.P50US, t.P90US, t.P99US, t.P999US = s.late.percentile(0.5), s.late.percentile(0.9), s.late.percentile(0.99), s.late.percentile(0.999)
+	t.MaxUS = s.late.max
 	s.mu.Unlock()
 	json.NewEncoder(w).Encode(t)
 }

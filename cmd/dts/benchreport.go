@@ -184,7 +184,7 @@ func (a *app) benchRow(f *benchResult) []string {
 
 // benchNumber writes a number with as many digits as mean something.
 func benchNumber(v float64) string {
-	if v >= 100 {
+	if v >= 100 || v == 0 {
 		return number(v, 0)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
