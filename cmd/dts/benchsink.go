@@ -266,8 +266,13 @@ const pollEvery = 20 * time.Millisecond
 
 // poll calls done until it returns true or an error, or the limit has passed; what says how far it is.
 func poll(ctx context.Context, limit time.Duration, done func() (ok bool, what string, err error)) error {
+	return pollEach(ctx, pollEvery, limit, done)
+}
+
+// pollEach is poll for what costs more to look at.
+func pollEach(ctx context.Context, every, limit time.Duration, done func() (ok bool, what string, err error)) error {
 	deadline := time.Now().Add(limit)
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		ok, what, err := done()

@@ -161,7 +161,7 @@ func (b *bench) createRecurring(ctx context.Context, plan pacedPlan, end time.Ti
 
 // recurringEnded waits until the recurring tasks have had all their instants and what they spawned has ended.
 func (b *bench) recurringEnded(ctx context.Context) error {
-	err := poll(ctx, sustainedLimit, func() (bool, string, error) {
+	err := pollEach(ctx, time.Second, sustainedLimit, func() (bool, string, error) {
 		page, err := b.server.RecurringTasks(ctx, dts.RecurringFilter{Statuses: []dts.RecurringStatus{dts.Active}, Limit: 1})
 		return err == nil && len(page.Items) == 0, "the recurring tasks did not come to their end", err
 	})
