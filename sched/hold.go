@@ -67,7 +67,7 @@ func (s *Scheduler) hold(ctx context.Context, ids ...string) (busy []string, err
 			// What is still taken later must be given back too.
 			missing := len(ids) - len(taken) - len(busy)
 			s.release(taken, nil)
-			s.wg.Go(func() {
+			s.spawn(func() {
 				for range missing {
 					select {
 					case a := <-answers:

@@ -28,6 +28,8 @@ type item struct {
 	dts.Entry
 	state   state
 	index   int                // in a heap
+	like    *dts.Task          // a planned occurrence: the first one of its plan, which differs in its times only
+	at      time.Time          // with like: scheduled_at
 	task    *dts.Task          // from the claim on
 	spot    *lanes.Item[*item] // in the lanes
 	run     *run               // while running
@@ -223,6 +225,7 @@ func (l *loop) scan(now time.Time) {
 			default:
 				l.all = l.mark == raised // trim may have lowered it
 			}
+			l.s.strangers.Add(1)
 			for i := range list {
 				l.add(list[i], nil)
 			}
@@ -349,7 +352,8 @@ func (l *loop) claim(p *pool, rank int, now time.Time) {
 	for !l.s.draining.Load() && !now.Before(w.retryAt) {
 		room := l.room(p, rank)
 		var chunk []*item
-		for len(chunk) < room {
+		n := 0
+		for ; n < room; n++ {
 			it := w.top()
 			if it == nil || it.RunAt.Add(-claimAhead).After(now) {
 				break
@@ -359,16 +363,33 @@ func (l *loop) claim(p *pool, rank int, now time.Time) {
 				l.miss(it)
 				continue
 			}
-			it.state = claiming
 			l.count(it, 1)
+			if it.like != nil {
+				it.task = it.planned()
+				it.task.PickedAt, it.task.Node = dts.Micros(now), l.s.fence.Node
+				l.toClaimed(it, now)
+				continue
+			}
+			it.state = claiming
 			chunk = append(chunk, it)
 		}
-		if len(chunk) == 0 {
+		if n == 0 {
 			return
+		}
+		if len(chunk) == 0 {
+			continue
 		}
 		w.claims++
 		l.s.wg.Go(func() { l.s.claimChunk(w, chunk) })
 	}
+}
+
+// planned makes the task of an occurrence that nobody has changed since it was planned. Of the many occurrences
+// that frequent schedules plan ahead, only what differs is kept in memory, and none is read back.
+func (it *item) planned() *dts.Task {
+	t := *it.like
+	t.ID, t.ScheduledAt, t.DueAt, t.RunAt, t.MissAt = it.TaskID, it.at, it.RunAt, it.RunAt, it.MissAt
+	return &t
 }
 
 // claimChunk reads tasks from the store and tells the loop.

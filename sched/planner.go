@@ -128,6 +128,7 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 		return again, next
 	}
 	s.o.Failpoint("before-plan")
+	strangers := s.strangers.Load()
 	saved := s.o.Store.SavePlans(s.ctx, s.fence, plans, now)
 	s.o.Failpoint("after-plan")
 	for i, err := range saved {
@@ -135,7 +136,7 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 		switch {
 		case err == nil:
 			holds[i].release(p)
-			s.planned(p)
+			s.planned(p, strangers)
 			if at := p.New.PlanAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
 				next = at
 			}
@@ -285,6 +286,7 @@ func (s *Scheduler) holdPlanned(ctx context.Context, id string, ids []string, h 
 // since, are not.
 func (s *Scheduler) takeBack(tasks []*dts.Task, late []string) {
 	s.in.post(func(l *loop) {
+		s.strangers.Add(1)
 		for _, t := range tasks {
 			if !slices.Contains(late, t.ID) {
 				l.add(t.Entry(), nil)
@@ -293,8 +295,9 @@ func (s *Scheduler) takeBack(tasks []*dts.Task, late []string) {
 	})
 }
 
-// planned tells the loop, and whoever listens, of a plan that was written.
-func (s *Scheduler) planned(p *dts.Plan) {
+// planned tells the loop, and whoever listens, of a plan that was written. strangers is as it was before: see
+// takeNew.
+func (s *Scheduler) planned(p *dts.Plan, strangers int64) {
 	s.m.scheduled.Add(float64(len(p.Insert)))
 	skipped := len(p.Skips)
 	for i := range p.Changes {
@@ -305,8 +308,13 @@ func (s *Scheduler) planned(p *dts.Plan) {
 	s.m.skipped.Add(float64(skipped))
 	s.in.post(func(l *loop) {
 		l.setPaused(p.New)
+		// Where it was never replanned, no instant after its cursor can have had a task before.
+		known := s.strangers.Load() == strangers && p.New.PlanVersion == 1
 		for _, t := range p.Insert {
 			l.take(t)
+			if it := l.items[t.ID]; known && it != nil && it.state == waiting {
+				it.like, it.at = p.Insert[0], t.ScheduledAt
+			}
 		}
 	})
 	if p.Old == nil || p.Old.Status != p.New.Status {

@@ -18,6 +18,7 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	if ctx, err = begun(ctx); err != nil {
 		return dts.Created[*dts.RecurringTask]{}, err
 	}
+	strangers := s.strangers.Load()
 	made, err := s.o.Store.InsertRecurring(ctx, p, s.clock.now())
 	if unsettled(err) {
 		s.settlePlan(&p, nil)
@@ -25,7 +26,7 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	if err != nil || made.Existed {
 		return made, err
 	}
-	s.planned(&p)
+	s.planned(&p, strangers)
 	s.wakePlanner()
 	s.bus.publish(recurringEvent(dts.EventCreated, p.New, s.clock.now()))
 	return made, nil
@@ -111,6 +112,7 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	} else {
 		p.New.PlanAt = time.Time{}
 	}
+	strangers := s.strangers.Load()
 	write, err := begun(ctx)
 	if err == nil {
 		err = s.o.Store.SavePlans(write, s.fence, []dts.Plan{p}, now)[0]
@@ -124,7 +126,7 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 		return nil, s.changedMeanwhile(err, "recurring task", id)
 	}
 	h.release(&p)
-	s.planned(&p)
+	s.planned(&p, strangers)
 	s.wakePlanner()
 	if p.Old.Status == p.New.Status {
 		s.bus.publish(recurringEvent(dts.EventChanged, p.New, now))

@@ -116,13 +116,14 @@ type Scheduler struct {
 	ctx    context.Context // of everything that runs; cancelled at the end of Stop
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	spawns sync.Mutex // held while a caller's goroutine adds to wg, and while Stop ends that
 
 	in       inbox
 	loopDone chan struct{}
 	writer   *writer
 	workers  workers
-	// strangers counts how often a verb has held a task that was not in memory: one that is far off, has ended, or is
-	// just being inserted.
+	// strangers counts how often the loop met a task other than from whoever inserted it: a verb held one that was not
+	// in memory, or the store was read. It may be one that is just being inserted.
 	strangers atomic.Int64
 
 	full chan struct{} // capacity 1: a write found the disk full, or failing
@@ -247,11 +248,23 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		// The newest time, for the check of the clock at the next start.
 		err = errors.Join(err, s.o.Store.Beat(context.WithoutCancel(ctx), s.fence, 0, s.clock.now()))
 	}
+	s.spawns.Lock()
 	s.cancel()
+	s.spawns.Unlock()
 	s.wg.Wait()
 	s.workers.stop()
 	s.bus.close()
 	return err
+}
+
+// spawn runs f on a goroutine that Stop waits for; not when the scheduler has ended. For callers from outside: what
+// the scheduler's own goroutines start is waited for anyway.
+func (s *Scheduler) spawn(f func()) {
+	s.spawns.Lock()
+	defer s.spawns.Unlock()
+	if s.ctx.Err() == nil {
+		s.wg.Go(f)
+	}
 }
 
 func (s *Scheduler) beatLoop() {

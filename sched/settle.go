@@ -30,7 +30,7 @@ func (s *Scheduler) settle(fresh, mine []string) {
 	if len(ids) == 0 {
 		return
 	}
-	s.wg.Go(func() {
+	s.spawn(func() {
 		var tasks []*dts.Task
 		err := s.persist("read what became of a write", func() (err error) {
 			tasks, err = s.o.Store.Load(s.ctx, ids)
@@ -45,6 +45,7 @@ func (s *Scheduler) settle(fresh, mine []string) {
 					l.drop(it)
 				}
 			}
+			s.strangers.Add(1)
 			for _, t := range tasks {
 				l.add(t.Entry(), nil)
 			}
@@ -59,7 +60,7 @@ func (s *Scheduler) settlePlan(p *dts.Plan, held []string) {
 		fresh[i] = t.ID
 	}
 	s.settle(fresh, held)
-	s.wg.Go(func() {
+	s.spawn(func() {
 		if !s.lockPlans(s.ctx) { // so that nobody changes it between the read and the loop
 			return
 		}

@@ -39,8 +39,8 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 	return made, nil
 }
 
-// takeNew tells the loop, and whoever listens, of tasks that were just inserted. strangers is as it was before: a
-// verb may have found and changed one already, and then what is stored counts.
+// takeNew tells the loop, and whoever listens, of tasks that were just inserted. strangers is as it was before: one
+// may have been found and changed, or even run, already, and then what is stored counts.
 func (s *Scheduler) takeNew(tasks []*dts.Task, strangers int64) {
 	if len(tasks) == 0 {
 		return
