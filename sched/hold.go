@@ -128,8 +128,12 @@ func (l *loop) take(t *dts.Task) {
 // anyway.
 func (s *Scheduler) claimNow(t *dts.Task) {
 	now := s.clock.now()
+	limit := int64(s.o.ClaimLimit)
+	if !t.RunAt.After(now) {
+		limit *= 2 // it need not wait until others, due later, have started
+	}
 	if s.draining.Load() || s.clock.held() != "" || t.Unresolved > 0 || t.RunAt.After(now.Add(claimAhead)) ||
-		s.unstarted[poolOf(t.TargetType)][t.Priority.Rank()].Load() >= int64(s.o.ClaimLimit) {
+		s.unstarted[poolOf(t.TargetType)][t.Priority.Rank()].Load() >= limit {
 		return
 	}
 	t.Node, t.PickedAt = s.fence.Node, dts.Micros(now)
