@@ -231,7 +231,7 @@ func TestShortAttempt(t *testing.T) {
 }
 
 func TestListPages(t *testing.T) {
-	st, _, _ := open(t)
+	st, db, _ := open(t)
 	var tasks []*dts.Task
 	for i := range 250 {
 		tasks = append(tasks, task(t, func(k *dts.Task) {
@@ -264,7 +264,7 @@ func TestListPages(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct {
+	cases := []struct {
 		name string
 		f    dts.TaskFilter
 		want int
@@ -278,9 +278,16 @@ func TestListPages(t *testing.T) {
 		{"status", dts.TaskFilter{Statuses: []dts.Status{dts.Pending}}, 249},
 		{"rare status", dts.TaskFilter{Statuses: []dts.Status{dts.Failed}}, 0},
 		{"ids", dts.TaskFilter{IDs: []string{tasks[0].ID, tasks[3].ID, tasks[9].ID, "none"}}, 2},
-	} {
-		if got := count(c.f); got != c.want {
-			t.Errorf("%s: %d tasks, want %d", c.name, got, c.want)
+	}
+	for _, gap := range []string{"", "with a gap: "} {
+		for _, c := range cases {
+			if got := count(c.f); got != c.want {
+				t.Errorf("%s%s: %d tasks, want %d", gap, c.name, got, c.want)
+			}
+		}
+		// Retention leaves gaps, far wider than what one page looks at.
+		if _, err := db.Apply(ctx, store.Stmt{SQL: `UPDATE tasks SET seq = seq + 1000000 WHERE seq > 100`}); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if _, err := st.Tasks(ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, Limit: 10, Cursor: "!"}); dts.CodeOf(err) != dts.ErrInvalid {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,7 +142,8 @@ func (s *Store) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task
 		return page, err
 	}
 	// The window is the next scanLimit rows; the filter applies inside it. It narrows to an index where one fits.
-	window, args := `SELECT seq FROM tasks WHERE seq < ? ORDER BY seq DESC LIMIT ?`, []any{before, scanLimit}
+	var window string
+	var args []any
 	switch {
 	case len(f.IDs) > 0:
 		window, args = `SELECT seq FROM tasks WHERE task_id IN (SELECT value FROM json_each(?)) AND seq < ?`, []any{jsonOf(f.IDs), before}
@@ -150,18 +152,12 @@ func (s *Store) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task
 	case len(f.Statuses) == 1 && rare(f.Statuses[0]):
 		window = `SELECT seq FROM tasks WHERE status = ? AND status <> 'PENDING' AND status <> 'SUCCESS' AND seq < ? ORDER BY seq DESC LIMIT ?`
 		args = []any{string(f.Statuses[0]), before, scanLimit}
+	default:
+		return s.newestTasks(ctx, f, before)
 	}
-	where, more := taskWhere(f)
-	args = append(args, more...)
-	list, err := s.tasks(ctx, "list tasks", Stmt{
-		selectTask + `WHERE seq IN (` + window + `)` + where + ` ORDER BY seq DESC LIMIT ?`, append(args, f.Limit+1)})
-	if err != nil {
-		return page, err
-	}
-	if len(list) > f.Limit {
-		page.Items = list[:f.Limit]
-		page.Next = formatCursor(page.Items[f.Limit-1].Seq)
-		return page, nil
+	list, err := s.filterTasks(ctx, f, `seq IN (`+window+`)`, args)
+	if err != nil || len(list) > f.Limit {
+		return fullPage(list, f.Limit), err
 	}
 	page.Items = list
 	if len(f.IDs) > 0 {
@@ -169,14 +165,51 @@ func (s *Store) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task
 	}
 	// Did the window end before the table did?
 	var n, last int64
-	if _, err := s.one(ctx, "list tasks", Stmt{`SELECT count(*), coalesce(min(seq), 0) FROM (` + window + `)`,
-		args[:strings.Count(window, "?")]}, &n, &last); err != nil {
+	if _, err := s.one(ctx, "list tasks", Stmt{`SELECT count(*), coalesce(min(seq), 0) FROM (` + window + `)`, args}, &n, &last); err != nil {
 		return page, err
 	}
 	if n == scanLimit {
 		page.Next = formatCursor(last)
 	}
 	return page, nil
+}
+
+// newestTasks lists tasks that no index finds. Its window is a range of seq, which holds at most as many rows as
+// it is wide: the read then ends with the page, where a window of rows would first be read whole.
+func (s *Store) newestTasks(ctx context.Context, f dts.TaskFilter, before int64) (page dts.Page[*dts.Task], err error) {
+	var newest int64
+	if _, err := s.one(ctx, "list tasks", Stmt{`SELECT coalesce(max(seq), 0) FROM tasks WHERE seq < ?`, []any{before}}, &newest); err != nil {
+		return page, err
+	}
+	end := newest - scanLimit
+	list, err := s.filterTasks(ctx, f, `seq > ? AND seq <= ?`, []any{end, newest})
+	if err != nil || len(list) > f.Limit {
+		return fullPage(list, f.Limit), err
+	}
+	page.Items = list
+	var more bool
+	if _, err := s.one(ctx, "list tasks", Stmt{`SELECT EXISTS (SELECT 1 FROM tasks WHERE seq <= ?)`, []any{end}}, &more); err != nil {
+		return page, err
+	}
+	if more {
+		page.Next = formatCursor(end + 1)
+	}
+	return page, nil
+}
+
+// filterTasks lists the tasks in a window that match, one more than the page holds.
+func (s *Store) filterTasks(ctx context.Context, f dts.TaskFilter, window string, args []any) ([]*dts.Task, error) {
+	where, more := taskWhere(f)
+	args = append(slices.Clone(args), more...)
+	return s.tasks(ctx, "list tasks", Stmt{selectTask + `WHERE ` + window + where + ` ORDER BY seq DESC LIMIT ?`, append(args, f.Limit+1)})
+}
+
+// fullPage makes a page of a list that holds more than that.
+func fullPage(list []*dts.Task, limit int) (page dts.Page[*dts.Task]) {
+	if len(list) > limit {
+		page.Items, page.Next = list[:limit], formatCursor(list[limit-1].Seq)
+	}
+	return page
 }
 
 func rare(s dts.Status) bool { return s != dts.Pending && s != dts.Success }
