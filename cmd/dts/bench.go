@@ -56,8 +56,8 @@ type benchScenario struct {
 }
 
 var benchScenarios = [...]benchScenario{
-	latenessScenario, drainScenario, createScenario,
-	latenessPendingScenario, drainLongScenario, sustainedScenario,
+	latenessScenario, drainScenario, createScenario, mixedScenario, commandsScenario, idleScenario, herdScenario,
+	latenessPendingScenario, drainLongScenario, sustainedScenario, bigScenario,
 }
 
 const maxBenchRuns = 100
@@ -92,7 +92,7 @@ Scenarios: ` + strings.Join(short, ", ") + `. Without a name these run.
 
 Long ones: ` + strings.Join(long, ", ") + `. These run if they are named, or with --all.`,
 		Flags:       flags,
-		Subcommands: []*cli.Command{a.benchSinkCommand()},
+		Subcommands: []*cli.Command{a.benchSinkCommand(), a.benchBackupCommand()},
 		Action:      a.bench,
 	}
 }
@@ -183,7 +183,7 @@ func (a *app) benchOnce(ctx context.Context, s benchScenario, o benchOptions) (f
 		return nil, err
 	}
 	defer sink.stop()
-	b := &bench{benchOptions: o, sink: sink, serve: benchServerOptions{Dir: dir, Flags: s.serve, Listen: web.NoListen}}
+	b := &bench{benchOptions: o, sink: sink, notef: a.notef, serve: benchServerOptions{Dir: dir, Flags: s.serve, Listen: web.NoListen}}
 	if s.tcp {
 		if b.serve.Listen, err = freeAddress(); err != nil {
 			return nil, err
@@ -208,6 +208,7 @@ type bench struct {
 	serve  benchServerOptions // of server, to start it again
 	server *benchServer
 	sink   *benchSink
+	notef  func(format string, args ...any) // says how far a long run is
 }
 
 // chooseScenarios returns the scenarios of these names; without names the short ones, or all.

@@ -22,10 +22,14 @@ func TestBench(t *testing.T) {
 	sizes := []string{
 		"--tasks", "20", "--spread", "200ms", "--pending", "300", "--drain", "300", "--drain-long", "400",
 		"--creates", "200", "--bulk", "10010", "--rate", "20", "--sustain", "2s",
+		"--mixed", "300ms", "--commands", "100ms", "--hourly", "40", "--idle", "200ms", "--herd", "300", "--big", "3000",
 	}
 	for _, known := range benchScenarios {
 		t.Run(known.name, func(t *testing.T) {
 			t.Parallel()
+			if err := cannotMeasure(known.name); err != nil {
+				t.Skipf("NOT TESTED on this system: %v", err)
+			}
 			dir := t.TempDir()
 			args := slices.Concat([]string{"dts", "bench", "--json", "--dir", dir, "--runs", "1"}, sizes, []string{known.name})
 			r := benchReportOf(t, args)
