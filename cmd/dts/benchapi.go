@@ -59,6 +59,19 @@ func (r *rawAPI) do(ctx context.Context, method, path string, body []byte) ([]by
 	return answer, nil
 }
 
+// restart stops the server and starts it again, with the same data and with what b.serve says now.
+func (b *bench) restart(ctx context.Context) error {
+	if err := b.server.stop(); err != nil {
+		return err
+	}
+	server, err := startBenchServer(ctx, b.serve)
+	if err != nil {
+		return err // the old one stays in its place: it can be stopped again
+	}
+	b.server = server
+	return nil
+}
+
 // httpTarget is the target_config of request i to url.
 func httpTarget(url string, i int) json.RawMessage {
 	b := make([]byte, 0, 80)

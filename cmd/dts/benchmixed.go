@@ -23,7 +23,7 @@ var mixedScenario = benchScenario{
 		return fmt.Sprintf("for %s: %d POST /tasks, %d fires and %d reads a second, while retention deletes and backups run. Ceiling: the same reads and creates alone",
 			span(o.span("mixed")), mixedCreates, mixedFires, mixedReads)
 	},
-	sizes: []benchSize{{flag: "mixed", span: 30 * time.Second, longest: time.Hour, usage: "mixed: for a `DURATION`"}},
+	sizes: []benchSize{{flag: "mixed", span: 30 * time.Second, longest: mixedLongest, usage: "mixed: for a `DURATION`"}},
 	aims: map[string][]benchAim{
 		"reads, p99":           {{below: 10}},
 		"deleted by retention": {{atLeast: 1}},
@@ -45,6 +45,7 @@ const (
 	retentionLooks = time.Minute      // after its start, and every so often, the server deletes what is too much
 	retentionPart  = 3                // one part in so many of the time has passed when it does
 	minRetention   = 10 * time.Second // in less time than this retention is not waited for
+	mixedLongest   = 90 * time.Second // in more it would look twice, and delete what is read
 )
 
 // mixedKeep is how many finished tasks retention leaves: fewer than have run before, more than run until it
@@ -55,13 +56,9 @@ func mixedKeep(d time.Duration) int {
 
 func (b *bench) mixed(ctx context.Context) ([]benchFigure, error) {
 	// The server starts again with a limit for retention.
-	if err := b.server.stop(); err != nil {
-		return nil, err
-	}
 	b.serve.Flags = []string{"--keep-rows", strconv.Itoa(mixedKeep(b.span("mixed")))}
 	m := &mixedRun{bench: b, started: time.Now()}
-	var err error
-	if b.server, err = startBenchServer(ctx, b.serve); err != nil {
+	if err := b.restart(ctx); err != nil {
 		return nil, err
 	}
 	m.creates, m.reads = newRawAPI(b.server, mixedConns), newRawAPI(b.server, mixedConns)

@@ -118,7 +118,7 @@ func TestHourly(t *testing.T) {
 }
 
 func TestMixedKeep(t *testing.T) {
-	for _, d := range []time.Duration{minRetention, 30 * time.Second, 5 * time.Minute} {
+	for _, d := range []time.Duration{minRetention, 30 * time.Second, mixedLongest} {
 		keep, s := mixedKeep(d), d.Seconds()
 		fired := s / retentionPart * (mixedFires + mixedCreates/2)
 		if float64(keep) < fired || float64(keep) > s*mixedFinished {

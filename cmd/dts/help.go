@@ -61,9 +61,11 @@ func commandHelp(cmd *cli.Command, name string) string {
 	if cmd.Description != "" {
 		fmt.Fprintf(&b, "\n%s\n", reflow(cmd.Description))
 	}
-	for _, sub := range cmd.Subcommands {
+	if subs := visible(cmd.Subcommands); len(subs) > 0 {
 		b.WriteString("\nCommands:\n")
-		entry(&b, sub.Name, 14, sub.Usage)
+		for _, sub := range subs {
+			entry(&b, sub.Name, 14, sub.Usage)
+		}
 	}
 	categories := []string{}
 	for _, f := range cmd.Flags {
@@ -84,6 +86,11 @@ func commandHelp(cmd *cli.Command, name string) string {
 		}
 	}
 	return b.String()
+}
+
+// visible returns the commands that are for people.
+func visible(list []*cli.Command) []*cli.Command {
+	return slices.DeleteFunc(slices.Clone(list), func(c *cli.Command) bool { return c.Hidden })
 }
 
 func categoryOf(f cli.Flag) string {
