@@ -39,7 +39,8 @@ const (
 	mixedFinished = 3000 // tasks that have run before, for each second
 	mixedPending  = 1000 // tasks that are pending all the time, among those that are read
 	mixedHourly   = 50   // recurring tasks whose upcoming occurrences are read
-	mixedConns    = 16   // connections of creates, and as many of reads
+	createsConns  = 64   // connections of creates at most
+	readsConns    = 16   // and of reads
 
 	mixedLead      = 3 * time.Second  // from the creation of what fires to the first: more than dts claims ahead
 	retentionLooks = time.Minute      // after its start, and every so often, the server deletes what is too much
@@ -61,7 +62,7 @@ func (b *bench) mixed(ctx context.Context) ([]benchFigure, error) {
 	if err := b.restart(ctx); err != nil {
 		return nil, err
 	}
-	m.creates, m.reads = newRawAPI(b.server, mixedConns), newRawAPI(b.server, mixedConns)
+	m.creates, m.reads = newRawAPI(b.server, createsConns), newRawAPI(b.server, readsConns)
 	defer m.creates.close()
 	defer m.reads.close()
 	createdIn, err := m.prepare(ctx)
