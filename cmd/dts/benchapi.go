@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -124,6 +125,15 @@ func (s *benchServer) finished(ctx context.Context, ids []string, each func(i in
 		}
 	}
 	return fmt.Errorf("the server does not list %d of %d tasks", len(missing), len(ids))
+}
+
+// usageIfKnown is what the server has used so far, all zero on systems that do not tell.
+func (s *benchServer) usageIfKnown() (processUsage, error) {
+	u, err := s.usage()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return processUsage{}, nil
+	}
+	return u, err
 }
 
 // database is the path of the server's database.

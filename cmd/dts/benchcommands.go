@@ -49,10 +49,19 @@ var stampCommand = [...]string{"date", "+%s%N"}
 func stampOf(text string) (time.Time, error) {
 	ns, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s printed %q, not nanoseconds; this scenario needs a date that knows %%N",
+		return time.Time{}, fmt.Errorf("%s printed %q, not nanoseconds: it needs a date that knows %%N",
 			strings.Join(stampCommand[:], " "), clip(text, 40))
 	}
 	return time.Unix(0, ns), nil
+}
+
+// checkStamp says whether stampCommand does on this system what it should.
+func checkStamp(ctx context.Context) error {
+	text, err := exec.CommandContext(ctx, stampCommand[0], stampCommand[1:]...).Output()
+	if err == nil {
+		_, err = stampOf(string(text))
+	}
+	return err
 }
 
 // commandPart is a part of the scenario: the instants, counted from its begin, at which commands are due.
@@ -82,6 +91,10 @@ func commandParts(each time.Duration) []commandPart {
 }
 
 func (b *bench) commands(ctx context.Context) ([]benchFigure, error) {
+	if err := checkStamp(ctx); err != nil {
+		b.notef("commands is left out: %v", err)
+		return nil, nil
+	}
 	if _, _, err := b.runCommands(ctx, make([]time.Duration, commandBurst), 0); err != nil {
 		return nil, fmt.Errorf("warm up: %w", err)
 	}

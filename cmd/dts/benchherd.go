@@ -63,7 +63,7 @@ func (b *bench) herd(ctx context.Context) ([]benchFigure, error) {
 	if err != nil {
 		return nil, err
 	}
-	used, err := b.server.usage()
+	used, err := b.server.usageIfKnown()
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +85,12 @@ func (b *bench) herd(ctx context.Context) ([]benchFigure, error) {
 	}
 	figures = append(figures,
 		benchFigure{"shares, farthest from 5:3:1", "%", farthest(shares), 0},
-		benchFigure{"sla met", "%", slaMet(slices.Concat(equal, rare)), 0},
-		benchFigure{"memory, peak while they were created", "MB", megabytes(created.PeakResident), 0},
-		benchFigure{"memory, peak", "MB", megabytes(used.PeakResident), 0})
+		benchFigure{"sla met", "%", slaMet(slices.Concat(equal, rare)), 0})
+	if used.PeakResident > 0 {
+		figures = append(figures,
+			benchFigure{"memory, peak while they were created", "MB", megabytes(created.PeakResident), 0},
+			benchFigure{"memory, peak", "MB", megabytes(used.PeakResident), 0})
+	}
 	return append(figures, spreadFigures("4 % HIGH: wait of HIGH", waitsOf(rare, 0), nil)...), nil
 }
 
@@ -111,7 +114,7 @@ func (b *bench) runHerd(ctx context.Context, rate float64, rank func(i int) int)
 	if time.Until(first) < herdLead/2 {
 		return nil, created, fmt.Errorf("creating %d tasks took longer than the warm-up had let expect; try again on a quieter machine", n)
 	}
-	if created, err = b.server.usage(); err != nil {
+	if created, err = b.server.usageIfKnown(); err != nil {
 		return nil, created, err
 	}
 	if err := sleepUntil(ctx, first); err != nil {
