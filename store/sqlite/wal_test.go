@@ -114,7 +114,11 @@ func TestDamagedLog(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	rounds := 300
+	if testing.Short() {
+		rounds = 60
+	}
+	for range rounds {
 		wal := bytes.Clone(c.wal)
 		at := rng.Int64N(end)
 		if rng.IntN(3) == 0 { // a frame's header, which is short and matters most
