@@ -39,7 +39,7 @@ func (s *Scheduler) hold(ctx context.Context, ids ...string) (busy []string, err
 		case running, recording:
 			answers <- answer{id, true}
 			return
-		case claiming, deciding, held:
+		case inserting, claiming, deciding, held:
 			// It comes to rest soon; look again then.
 			it.waiters = append(it.waiters, func() { s.in.post(func(l *loop) { take(l, id) }) })
 			return
@@ -122,19 +122,4 @@ func (l *loop) take(t *dts.Task) {
 	default:
 		l.add(t.Entry(), nil)
 	}
-}
-
-// claimNow claims a task that is about to be written, if it is due so soon that it would be read back at once
-// anyway.
-func (s *Scheduler) claimNow(t *dts.Task) {
-	now := s.clock.now()
-	limit := int64(s.o.ClaimLimit)
-	if !t.RunAt.After(now) {
-		limit *= 2 // it need not wait until others, due later, have started
-	}
-	if s.draining.Load() || s.clock.held() != "" || t.Unresolved > 0 || t.RunAt.After(now.Add(claimAhead)) ||
-		s.unstarted[poolOf(t.TargetType)][t.Priority.Rank()].Load() >= limit {
-		return
-	}
-	t.Node, t.PickedAt = s.fence.Node, dts.Micros(now)
 }

@@ -21,6 +21,7 @@ const (
 	running                // a runner has it
 	recording              // the attempt has ended, its result is on its way to the disk
 	held                   // a verb is changing it
+	inserting              // it is being written for the first time
 )
 
 // item is what the loop knows of one task in memory.

@@ -295,8 +295,8 @@ func (s *Scheduler) takeBack(tasks []*dts.Task, late []string) {
 	})
 }
 
-// planned tells the loop, and whoever listens, of a plan that was written. strangers is as it was before: see
-// takeNew.
+// planned tells the loop, and whoever listens, of a plan that was written. strangers is as it was before: where
+// one of its tasks may have been found and changed, or even run, already, what is stored counts.
 func (s *Scheduler) planned(p *dts.Plan, strangers int64) {
 	s.m.scheduled.Add(float64(len(p.Insert)))
 	skipped := len(p.Skips)

@@ -253,24 +253,22 @@ func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor stri
 		if err != nil {
 			return nil, err
 		}
-		s.claimNow(t)
-		strangers := s.strangers.Load()
+		s.reserve([]*dts.Task{t})
 		if _, err := s.o.Store.InsertTasks(write, s.fence, []*dts.Task{t}); err != nil {
-			if unsettled(err) {
-				s.settle([]string{t.ID}, nil)
-			}
+			s.insertFailed([]*dts.Task{t}, err)
 			return nil, err
 		}
 		switch _, err := s.o.Store.Task(write, tenant, t.ID); {
 		case err == nil:
 			s.m.scheduled.Inc()
-			s.takeNew([]*dts.Task{t}, strangers)
+			s.takeNew([]*dts.Task{t})
 			return t, nil
 		case dts.CodeOf(err) != dts.ErrNotFound:
 			s.settle([]string{t.ID}, nil)
 			return nil, dts.Errorf(dts.ErrUnknown, "the run was asked for, but whether it is there could not be read: %w", err)
 		}
 		// Another trigger took the same microsecond.
+		s.unreserve([]*dts.Task{t})
 		at := t.ScheduledAt.Add(time.Microsecond)
 		t.ScheduledAt, t.DueAt, t.RunAt = at, at, at
 	}

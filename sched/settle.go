@@ -40,6 +40,9 @@ func (s *Scheduler) settle(fresh, mine []string) {
 			return // the scheduler ends
 		}
 		s.in.post(func(l *loop) {
+			for _, id := range fresh {
+				l.dropPlace(id)
+			}
 			for _, id := range mine {
 				if it := l.items[id]; it != nil && it.state == held {
 					l.drop(it)

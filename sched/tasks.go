@@ -7,62 +7,6 @@ import (
 	"dts"
 )
 
-// CreateTasks inserts normalized tasks, all or none, and takes those that are due soon. Under an idempotency
-// key that the same request used before, it returns what exists.
-func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
-	ctx, err := begun(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]string, len(tasks))
-	for i, t := range tasks {
-		ids[i] = t.ID
-		s.claimNow(t)
-	}
-	strangers := s.strangers.Load()
-	made, err := s.o.Store.InsertTasks(ctx, s.fence, tasks)
-	if err != nil {
-		s.noteFault()
-		if code := dts.CodeOf(err); code != dts.ErrFull && code != dts.ErrUnavailable { // else nothing was inserted
-			s.settle(ids, nil)
-		}
-		return nil, err
-	}
-	var fresh []*dts.Task
-	for _, c := range made {
-		if !c.Existed {
-			fresh = append(fresh, c.Item)
-		}
-	}
-	s.m.scheduled.Add(float64(len(fresh)))
-	s.takeNew(fresh, strangers)
-	return made, nil
-}
-
-// takeNew tells the loop, and whoever listens, of tasks that were just inserted. strangers is as it was before: one
-// may have been found and changed, or even run, already, and then what is stored counts.
-func (s *Scheduler) takeNew(tasks []*dts.Task, strangers int64) {
-	if len(tasks) == 0 {
-		return
-	}
-	s.in.post(func(l *loop) {
-		for _, t := range tasks {
-			if s.strangers.Load() != strangers {
-				l.add(t.Entry(), nil) // is read again
-				continue
-			}
-			c := *t // the loop's runs note their start in it
-			l.take(&c)
-		}
-	})
-	if s.bus.listening() {
-		now := s.clock.now()
-		for _, t := range tasks {
-			s.bus.publish(taskEvent(dts.EventCreated, t, now))
-		}
-	}
-}
-
 // ModifyTask changes a pending task.
 func (s *Scheduler) ModifyTask(ctx context.Context, tenant, id string, p dts.TaskPatch) (*dts.Task, error) {
 	return s.change(ctx, tenant, id, dts.Modify, func(old *dts.Task) (dts.Change, error) {

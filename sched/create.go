@@ -1,0 +1,128 @@
+package sched
+
+import (
+	"context"
+
+	"dts"
+)
+
+// CreateTasks inserts normalized tasks, all or none, and takes those that are due soon. Under an idempotency
+// key that the same request used before, it returns what exists.
+func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	ctx, err := begun(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.reserve(tasks)
+	made, err := s.o.Store.InsertTasks(ctx, s.fence, tasks)
+	if err != nil {
+		s.noteFault()
+		s.insertFailed(tasks, err)
+		return nil, err
+	}
+	fresh, existed := make([]*dts.Task, 0, len(tasks)), []*dts.Task(nil)
+	for i, c := range made {
+		if c.Existed {
+			existed = append(existed, tasks[i])
+		} else {
+			fresh = append(fresh, c.Item)
+		}
+	}
+	s.unreserve(existed)
+	s.m.scheduled.Add(float64(len(fresh)))
+	s.takeNew(fresh)
+	return made, nil
+}
+
+// reserve claims those of the tasks, which are about to be inserted, that are due so soon that they would be read
+// back at once anyway. From here on the loop keeps a place for them: a scan of the store that finds one does not
+// start it, and a verb waits until it is inserted.
+func (s *Scheduler) reserve(tasks []*dts.Task) {
+	var list []dts.Entry
+	for _, t := range tasks {
+		if s.claimNow(t); !t.PickedAt.IsZero() {
+			list = append(list, t.Entry())
+		}
+	}
+	if list == nil {
+		return
+	}
+	s.in.post(func(l *loop) {
+		for _, e := range list {
+			if l.items[e.TaskID] == nil {
+				l.items[e.TaskID] = &item{Entry: e, state: inserting}
+			}
+		}
+	})
+}
+
+// claimNow claims a task that is about to be written, if it is due within what is claimed ahead.
+func (s *Scheduler) claimNow(t *dts.Task) {
+	now := s.clock.now()
+	limit := int64(s.o.ClaimLimit)
+	if !t.RunAt.After(now) {
+		limit *= 2 // it need not wait until others, due later, have started
+	}
+	if s.draining.Load() || s.clock.held() != "" || t.Unresolved > 0 || t.RunAt.After(now.Add(claimAhead)) ||
+		s.unstarted[poolOf(t.TargetType)][t.Priority.Rank()].Load() >= limit {
+		return
+	}
+	t.Node, t.PickedAt = s.fence.Node, dts.Micros(now)
+}
+
+// takeNew tells the loop, and whoever listens, of tasks that were just inserted.
+func (s *Scheduler) takeNew(tasks []*dts.Task) {
+	if len(tasks) == 0 {
+		return
+	}
+	s.in.post(func(l *loop) {
+		for _, t := range tasks {
+			place := l.items[t.ID]
+			if place == nil || place.state != inserting {
+				l.add(t.Entry(), nil) // is read when it is claimed
+				continue
+			}
+			delete(l.items, t.ID)
+			c := *t // the loop's runs note their start in it
+			l.take(&c)
+			l.release(place)
+		}
+	})
+	if s.bus.listening() {
+		now := s.clock.now()
+		for _, t := range tasks {
+			s.bus.publish(taskEvent(dts.EventCreated, t, now))
+		}
+	}
+}
+
+// unreserve gives up the places of tasks that were not inserted.
+func (s *Scheduler) unreserve(tasks []*dts.Task) {
+	if len(tasks) == 0 {
+		return
+	}
+	s.in.post(func(l *loop) {
+		for _, t := range tasks {
+			l.dropPlace(t.ID)
+		}
+	})
+}
+
+func (l *loop) dropPlace(id string) {
+	if it := l.items[id]; it != nil && it.state == inserting {
+		l.drop(it)
+	}
+}
+
+// insertFailed gives up the places, or finds out whether the tasks are there all the same.
+func (s *Scheduler) insertFailed(tasks []*dts.Task, err error) {
+	if code := dts.CodeOf(err); code == dts.ErrFull || code == dts.ErrUnavailable { // nothing was inserted
+		s.unreserve(tasks)
+		return
+	}
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
+	}
+	s.settle(ids, nil)
+}
