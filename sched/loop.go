@@ -128,7 +128,10 @@ func (l *loop) run() {
 // step does everything that is possible now.
 func (l *loop) step(now time.Time) {
 	if l.s.clock.held() != "" {
-		return
+		if l.s.clock.check(); l.s.clock.held() != "" { // once a second: see arm
+			return
+		}
+		l.s.wakePlanner()
 	}
 	l.scan(now)
 	for _, p := range l.pools {

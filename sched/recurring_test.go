@@ -407,6 +407,22 @@ func TestWrongClockFiresNothing(t *testing.T) {
 	})
 }
 
+// TestClockBecomesRightByItself: a clock that was set back a little, while the server was down, is believed soon after
+// it has passed the newest time in the store.
+func TestClockBecomesRightByItself(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.settle(time.Hour)
+		w.stop()
+		w.step(-10 * time.Second)
+		w.start()
+		task := w.add(12*time.Second, nil)
+		w.settle(15 * time.Second)
+		if got := w.task(task.ID); got.Status != dts.Success || *got.LatenessUS > 1000 {
+			t.Errorf("the task is %s, started %s, due %s", got.Status, got.StartedAt, got.DueAt)
+		}
+	})
+}
+
 // TestNewestTimeHoldsFiring: at the start, a clock behind the newest time in the store is not believed.
 func TestNewestTimeHoldsFiring(t *testing.T) {
 	inWorld(t, nil, func(w *world) {

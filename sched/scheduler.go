@@ -276,8 +276,7 @@ func (s *Scheduler) beatLoop() {
 			return
 		case <-tick.C:
 		}
-		if s.clock.check(); s.clock.held() != "" {
-			s.in.post(func(*loop) {}) // the loop looks again whether it may fire
+		if s.clock.held() != "" {
 			continue
 		}
 		if err := s.o.Store.Beat(s.ctx, s.fence, beat, s.clock.now()); err != nil && s.ctx.Err() == nil {
