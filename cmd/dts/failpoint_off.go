@@ -3,4 +3,4 @@
 package main
 
 // failpoint is nil: only a build for crash tests dies at named points.
-func failpoint() func(name string) { return nil }
+func failpoint() (func(name string), error) { return nil, nil }

@@ -89,7 +89,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		Halted: data.db.Corrupt,
 		Node:   node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
-		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: failpoint(),
+		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: data.failpoint,
 	})
 	err = scheduler.Start(ctx)
 	if dts.CodeOf(err) == dts.ErrFull {
@@ -168,6 +168,8 @@ type data struct {
 	lock *sqlite.DirLock
 	db   *sqlite.DB
 	st   *store.Store // nil until one is made; it closes db
+
+	failpoint func(name string) // nil but in a build for crash tests
 }
 
 // openData makes the data directory if it is not there, locks it and opens the database.
@@ -182,6 +184,10 @@ func openData(ctx context.Context, dir string, group bool, log *slog.Logger) (*d
 	if err := checkDataDir(dir, group); err != nil {
 		return nil, err
 	}
+	failpoint, err := failpoint()
+	if err != nil {
+		return nil, err
+	}
 	lock, err := sqlite.LockDir(dir)
 	if err != nil {
 		return nil, err
@@ -191,7 +197,7 @@ func openData(ctx context.Context, dir string, group bool, log *slog.Logger) (*d
 		return nil, errors.Join(err, lock.Close())
 	}
 	db, err := sqlite.Open(ctx, path, sqlite.Options{
-		Migrations: migrations.FS, Logger: log, Failpoint: failpoint(),
+		Migrations: migrations.FS, Logger: log, Failpoint: failpoint,
 		OnCorrupt: func(err error) {
 			log.Error("the database is damaged: nothing is written or fired any more; see docs/operations.md", "err", err)
 		},
@@ -199,7 +205,7 @@ func openData(ctx context.Context, dir string, group bool, log *slog.Logger) (*d
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &data{dir: dir, lock: lock, db: db}, nil
+	return &data{dir: dir, lock: lock, db: db, failpoint: failpoint}, nil
 }
 
 // checkNotEmptied refuses a database file without a byte in a directory that was in use: it is no new database,
