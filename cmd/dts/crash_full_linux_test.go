@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,53 +18,10 @@ import (
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("A FULL DISK IS NOT TESTED: mounting a tmpfs needs root: %v", err)
+	if err := mountSmall(t, dir, size); err != nil {
+		t.Skipf("A FULL DISK IS NOT TESTED: %v", err)
 	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	return dir
-}
-
-// fill takes all room on the disk, and whatever becomes free, until the function that it returns is called.
-func fill(t *testing.T, dir string) (empty func()) {
-	t.Helper()
-	path := filepath.Join(dir, "filler")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop, done, full := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		page, first := make([]byte, os.Getpagesize()), true
-		for {
-			if _, err := f.Write(page); err == nil {
-				continue
-			}
-			if first {
-				close(full)
-				first = false
-			}
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}()
-	<-full
-	emptied := false
-	empty = func() {
-		if !emptied {
-			emptied = true
-			close(stop)
-			<-done
-			f.Close()
-			os.Remove(path)
-		}
-	}
-	t.Cleanup(empty)
-	return empty
 }
 
 // TestFullDisk fills the disk while tasks run: writes are refused, nothing that was acknowledged is lost, what

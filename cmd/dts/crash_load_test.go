@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -27,20 +28,23 @@ type acked struct {
 
 // load adds tasks of many kinds to a server that dies now and then, and remembers what was acknowledged.
 type load struct {
-	t     *testing.T
-	api   *client.Client
-	url   string // of the target
-	runs  *runLog
-	dying atomic.Bool // the server may be dead: requests may fail
+	t       *testing.T
+	api     *client.Client
+	url     string // of the target
+	runs    *runLog
+	mayFail atomic.Bool // the server may be dead, or its disk full: requests may fail
 
-	mu     sync.Mutex
-	acked  map[string]acked           // by task id
-	unsure map[string]api.TaskRequest // by idempotency key: sent, and no answer came
-	resent int
+	mu        sync.Mutex
+	acked     map[string]acked           // by task id
+	unsure    map[string]api.TaskRequest // by idempotency key: sent, and not acknowledged
+	refused   map[string]error           // by name: tasks of which the server said that nothing was changed
+	recurring []*dts.RecurringTask       // those that were acknowledged
+	resent    int
+	named     int
 }
 
 func newLoad(s *testServer, tg *target, runs *runLog) *load {
-	return &load{t: s.t, api: s.api, url: tg.URL, runs: runs, acked: map[string]acked{}, unsure: map[string]api.TaskRequest{}}
+	return &load{t: s.t, api: s.api, url: tg.URL, runs: runs, acked: map[string]acked{}, unsure: map[string]api.TaskRequest{}, refused: map[string]error{}}
 }
 
 // httpSpec is a call of the target's path.
@@ -56,10 +60,13 @@ func commandSpec(argv ...string) dts.Spec {
 
 // add adds tasks until ctx is done. Several may run at once, with different names.
 func (l *load) add(ctx context.Context, name string, rng *rand.Rand) {
-	for n := 0; ctx.Err() == nil && !l.dying.Load(); n++ {
-		if rng.IntN(20) == 0 {
+	for n := 0; ctx.Err() == nil; n++ {
+		switch k := rng.IntN(100); {
+		case k < 5:
 			l.addBulk(rng)
-		} else {
+		case k == 5:
+			l.addRecurring(name)
+		default:
 			q := l.request(rng)
 			if rng.IntN(2) == 0 {
 				q.IdempotencyKey = fmt.Sprintf("%s-%d", name, n)
@@ -73,6 +80,21 @@ func (l *load) add(ctx context.Context, name string, rng *rand.Rand) {
 		case <-time.After(time.Duration(rng.IntN(25)) * time.Millisecond):
 		}
 	}
+}
+
+// plain is the simplest of tasks.
+func (l *load) plain() api.TaskRequest {
+	q := api.TaskRequest{Spec: httpSpec(l.url + "/")}
+	q.Name = l.name()
+	return q
+}
+
+// name returns one that no other task has.
+func (l *load) name() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.named++
+	return fmt.Sprintf("load %d", l.named)
 }
 
 // request makes up a task.
@@ -90,6 +112,7 @@ func (l *load) request(rng *rand.Rand) api.TaskRequest {
 		}
 		q.Spec = commandSpec(l.runs.argv(fmt.Sprintf("0.%03d", rng.IntN(500)), leave)...)
 	}
+	q.Name = l.name()
 	if rng.IntN(6) == 0 {
 		q.Delivery = dts.AtMostOnce
 	} else {
@@ -101,18 +124,23 @@ func (l *load) request(rng *rand.Rand) api.TaskRequest {
 	return q
 }
 
-// send creates a task and returns its id, "" when no answer came.
+// send creates a task and returns its id, "" when it was not acknowledged.
 func (l *load) send(q api.TaskRequest) string {
+	id, _ := l.trySend(q)
+	return id
+}
+
+func (l *load) trySend(q api.TaskRequest) (string, error) {
 	made, err := l.api.CreateTask(context.Background(), q)
 	if err != nil {
 		l.failed(err, q)
-		return ""
+		return "", err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.unsure, q.IdempotencyKey)
 	l.acked[made.Item.ID] = acked{due: made.Item.RunAt, command: q.TargetType == dts.Command, once: q.Delivery == dts.AtMostOnce}
-	return made.Item.ID
+	return made.Item.ID, nil
 }
 
 // cancel cancels a task, which may wait, run or have ended.
@@ -135,19 +163,39 @@ func (l *load) cancel(id string) {
 	}
 }
 
-// failed judges a request that was not acknowledged: that is allowed only while the server is killed. One with
-// an idempotency key will be sent again.
+// failed judges a request that was not acknowledged: that is allowed only while the server is being broken. One
+// with an idempotency key will be sent again. Of the others, those that were refused for good are remembered.
 func (l *load) failed(err error, list ...api.TaskRequest) {
-	if !l.dying.Load() {
-		l.t.Errorf("a request failed although the server was alive: %v", err)
+	if !l.mayFail.Load() {
+		l.t.Errorf("a request failed although nothing was wrong with the server: %v", err)
+	}
+	none := dts.CodeOf(err) == dts.ErrFull || dts.CodeOf(err) == dts.ErrUnavailable
+	l.mu.Lock()
+	for _, q := range list {
+		switch {
+		case q.IdempotencyKey != "":
+			l.unsure[q.IdempotencyKey] = q
+		case none:
+			l.refused[q.Name] = err
+		}
+	}
+	l.mu.Unlock()
+	if errors.Is(err, client.ErrNoServer) {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// addRecurring adds a recurring task with a few instants.
+func (l *load) addRecurring(name string) {
+	q := api.RecurringRequest{Spec: httpSpec(l.url + "/recurring/" + name), IntervalSeconds: 1, EndTime: api.At(time.Now().Add(2500 * time.Millisecond))}
+	made, err := l.api.CreateRecurring(context.Background(), q)
+	if err != nil {
+		l.failed(err)
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, q := range list {
-		if q.IdempotencyKey != "" {
-			l.unsure[q.IdempotencyKey] = q
-		}
-	}
+	l.recurring = append(l.recurring, made.Item)
 }
 
 func (l *load) addBulk(rng *rand.Rand) {
@@ -157,7 +205,7 @@ func (l *load) addBulk(rng *rand.Rand) {
 	}
 	a, err := l.api.CreateTasks(context.Background(), list)
 	if err != nil {
-		l.failed(err)
+		l.failed(err, list...)
 		return
 	}
 	l.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,11 +21,11 @@ import (
 	"dts/web/client"
 )
 
-// buildDTS builds the program as it is released, and returns its path.
-func buildDTS(t *testing.T) string {
+// buildDTS builds the program as it is released, but for the tags, and returns its path.
+func buildDTS(t *testing.T, tags ...string) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "dts")
-	cmd := exec.Command("go", "build", "-o", bin, ".")
+	cmd := exec.Command("go", "build", "-tags", strings.Join(tags, ","), "-o", bin, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -38,7 +39,11 @@ type testServer struct {
 	bin     string
 	data    string
 	args    []string // more arguments of dts serve
-	logPath string   // what all its processes wrote to standard error
+	home    string
+	logPath string // what all its processes wrote to standard error
+
+	failpoint string   // DTS_FAILPOINT of the next process
+	wrapper   []string // the command that starts the next process, and becomes it
 
 	api     *client.Client
 	started time.Time // when the newest process was started
@@ -51,7 +56,7 @@ type testServer struct {
 // included, and if the test failed its log is shown.
 func newServer(t *testing.T, bin, data string, args ...string) *testServer {
 	t.Helper()
-	s := &testServer{t: t, bin: bin, data: data, args: args, logPath: filepath.Join(t.TempDir(), "serve.log")}
+	s := &testServer{t: t, bin: bin, data: data, args: args, home: t.TempDir(), logPath: filepath.Join(t.TempDir(), "serve.log")}
 	api, err := client.New(client.Options{Socket: filepath.Join(data, "dts.sock"), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +85,7 @@ func (s *testServer) launch() {
 		s.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(s.bin, append([]string{"serve", "--data", s.data, "--listen", "127.0.0.1:0", "--quiet"}, s.args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir()}
+	cmd := s.command(s.wrapper...)
 	cmd.Stderr = log
 	s.started = time.Now()
 	if err := cmd.Start(); err != nil {
@@ -96,19 +100,59 @@ func (s *testServer) launch() {
 	}()
 }
 
+// command is dts serve, after a wrapper that becomes it.
+func (s *testServer) command(wrapper ...string) *exec.Cmd {
+	argv := append(slices.Clone(wrapper), s.bin, "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--quiet")
+	argv = append(argv, s.args...)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home}
+	if s.failpoint != "" {
+		cmd.Env = append(cmd.Env, "DTS_FAILPOINT="+s.failpoint)
+	}
+	return cmd
+}
+
+// second tries to start another server on the same data directory, and returns what it said and its exit code.
+func (s *testServer) second() (string, int) {
+	s.t.Helper()
+	cmd := s.command()
+	timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
 // start launches a process and returns when it is ready.
 func (s *testServer) start() {
 	s.t.Helper()
 	s.launch()
-	s.eventually(20*time.Second, "the server to be ready", func() bool {
+	s.awaitReady()
+}
+
+func (s *testServer) awaitReady() {
+	s.t.Helper()
+	if !s.readyOrDead(20 * time.Second) {
+		s.t.Fatalf("the server ended at its start: %s\n%s", s.state, s.log())
+	}
+}
+
+// readyOrDead waits until the process is ready, and returns true, or has ended.
+func (s *testServer) readyOrDead(limit time.Duration) (ready bool) {
+	s.t.Helper()
+	s.eventually(limit, "the server to be ready", func() bool {
 		select {
 		case <-s.exited:
-			s.t.Fatalf("the server ended at its start:\n%s", s.log())
+			return true
 		default:
 		}
 		r, err := s.api.Ready(s.t.Context())
-		return err == nil && r.Ready
+		ready = err == nil && r.Ready
+		return ready
 	})
+	return ready
 }
 
 // kill is kill -9.
@@ -153,11 +197,14 @@ func (s *testServer) log() string {
 	return string(b)
 }
 
-// database opens a copy of the database as the ended process left it, its WAL included, so that looking at it
-// does not change what the next process finds.
-func (s *testServer) database() *sql.DB {
+// copyDatabase copies the database as the ended process left it, its WAL included, so that looking at it does not
+// change what the next process finds. remove removes the copy.
+func (s *testServer) copyDatabase() (path string, remove func()) {
 	s.t.Helper()
-	dir := s.t.TempDir()
+	dir, err := os.MkdirTemp(s.home, "copy")
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	for _, name := range []string{"dts.db", "dts.db-wal"} {
 		b, err := os.ReadFile(filepath.Join(s.data, name))
 		if errors.Is(err, fs.ErrNotExist) && name != "dts.db" {
@@ -170,11 +217,25 @@ func (s *testServer) database() *sql.DB {
 			s.t.Fatal(err)
 		}
 	}
-	db, err := sql.Open("sqlite", filepath.Join(dir, "dts.db"))
+	return filepath.Join(dir, "dts.db"), func() { os.RemoveAll(dir) }
+}
+
+// openCopy opens such a copy. remove closes it too.
+func (s *testServer) openCopy() (db *sql.DB, remove func()) {
+	s.t.Helper()
+	path, removeFiles := s.copyDatabase()
+	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { db.Close() })
+	return db, func() { db.Close(); removeFiles() }
+}
+
+// database is a copy that lives as long as the test.
+func (s *testServer) database() *sql.DB {
+	s.t.Helper()
+	db, remove := s.openCopy()
+	s.t.Cleanup(remove)
 	return db
 }
 

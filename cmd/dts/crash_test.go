@@ -1,14 +1,12 @@
 package main_test
 
 import (
-	"context"
-	"database/sql"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,15 +14,35 @@ import (
 	"dts/web/api"
 )
 
-// TestCrash kills the real program with -9, again and again at random moments while tasks are added and run,
-// and checks what dts promises: against the API's answers, the database, the commands' own log and the target's.
+// TestCrash breaks the real program again and again while it works, and checks what dts promises: against the
+// API's answers, the database, the commands' own log and the target's. See docs/reliability.md.
 //
-// DTS_CRASH_ROUNDS says how often it is killed, DTS_CRASH_SEED repeats the choices of an earlier test.
+// DTS_CRASH_ROUNDS says how often it is broken, DTS_CRASH_SEED repeats the choices of an earlier test.
 func TestCrash(t *testing.T) {
-	rounds, seed := 20, rand.Uint64()
-	if testing.Short() {
-		rounds = 5
+	rounds, seed := crashSettings(t, 6)
+	bin := buildDTS(t, "failpoints")
+	checkBadFailpoints(t, bin)
+	runEpochs(t, epochOptions{bin: bin, seed: seed, rounds: rounds, ways: crashWays})
+}
+
+// checkBadFailpoints: a test that names a point which is not there would test nothing.
+func checkBadFailpoints(t *testing.T, bin string) {
+	t.Helper()
+	for _, v := range []string{"nowhere:1", "before-commit", "before-commit:0", "before-commit:x"} {
+		s := &testServer{t: t, bin: bin, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), failpoint: v}
+		if out, code := s.second(); code == 0 || !strings.Contains(out, "DTS_FAILPOINT") {
+			t.Errorf("DTS_FAILPOINT=%s: exit code %d, %q", v, code, out)
+		}
 	}
+}
+
+// longCrash is from how many rounds on a test is a long one: its epochs are longer, and so are some outages.
+const longCrash = 50
+
+// crashSettings reads the environment.
+func crashSettings(t *testing.T, rounds int) (int, uint64) {
+	t.Helper()
+	seed := rand.Uint64N(1e9)
 	if v := os.Getenv("DTS_CRASH_ROUNDS"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 {
@@ -39,40 +57,102 @@ func TestCrash(t *testing.T) {
 		}
 		seed = n
 	}
-	t.Logf("DTS_CRASH_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-
-	s := newServer(t, buildDTS(t), filepath.Join(t.TempDir(), "data"))
-	c := &crash{t: t, seed: seed, server: s, target: newTarget(t, seed), runs: newRunLog(t), broken: map[string]int{}}
-	c.load = newLoad(s, c.target, c.runs)
-	c.launch()
-	c.addRecurring()
-	for round := 1; round <= rounds && !t.Failed(); round++ {
-		c.round(round, rng)
-	}
-	c.settle()
-	code := s.stop(15 * time.Second)
-	if code != 0 {
-		c.violated("clean stop", "exit code %d after SIGTERM", code)
-	}
-	c.check()
+	return rounds, seed
 }
 
-// crash is the state of one TestCrash.
+// epochOptions are what a number of epochs have in common.
+type epochOptions struct {
+	bin    string
+	seed   uint64 // of the first epoch; each next one has the next number
+	rounds int    // in all
+	ways   []wayWeight
+	faults bool // the disk is made to fail: errors and their lines in the log are no surprise
+}
+
+// runEpochs divides the rounds into epochs. Each begins with an empty data directory and ends with a full check:
+// so a broken promise is found near its cause, and a long test does not grow. It ends after the first epoch
+// that fails.
+func runEpochs(t *testing.T, o epochOptions) {
+	size := min(o.rounds, 12)
+	if o.rounds >= longCrash {
+		size = longCrash
+	}
+	t.Logf("DTS_CRASH_SEED=%d", o.seed)
+	begun, totals := time.Now(), map[string]int{}
+	done := 0
+	for ; done < o.rounds && !t.Failed(); o.seed++ {
+		n := size
+		t.Run(fmt.Sprintf("seed-%d", o.seed), func(t *testing.T) {
+			for what, k := range runEpoch(t, o, n) {
+				totals[what] += k
+			}
+		})
+		done += n
+	}
+	t.Logf("%d rounds in %.0f s: %v", done, time.Since(begun).Seconds(), totals)
+}
+
+// runEpoch breaks one server a number of times and returns counts of what happened.
+func runEpoch(t *testing.T, o epochOptions, rounds int) map[string]int {
+	// Every third epoch has a disk so small that it can be filled.
+	data, small := filepath.Join(t.TempDir(), "data"), false
+	if !o.faults && o.seed%3 == 0 {
+		disk := t.TempDir()
+		if err := mountSmall(t, disk, "64m"); err != nil {
+			t.Logf("NO FULL DISK IS TESTED: %v", err)
+		} else {
+			data, small = filepath.Join(disk, "data"), true
+		}
+	}
+	s := newServer(t, o.bin, data)
+	c := &crash{
+		t: t, seed: o.seed, rounds: rounds, long: o.rounds >= 10*longCrash, faults: o.faults || small, server: s, target: newTarget(t, o.seed), runs: newRunLog(t),
+		broken: map[string]int{}, seenTasks: map[string]string{}, seenAttempts: map[run]string{}, counts: map[string]int{},
+	}
+	c.load = newLoad(s, c.target, c.runs)
+	c.launch("")
+	s.awaitReady()
+	c.load.mayFail.Store(false)
+	c.addRecurring()
+	c.kill()
+	for n := 1; n <= rounds && !t.Failed(); n++ {
+		c.round(newRound(o.seed, n, o.ways, small))
+	}
+	if t.Failed() {
+		return c.counts
+	}
+	c.start("")
+	c.settle()
+	if code := s.stop(15 * time.Second); code != 0 {
+		c.violated(clean, "exit code %d after SIGTERM", code)
+	}
+	c.check()
+	return c.counts
+}
+
+// crash is the state of one epoch.
 type crash struct {
 	t      *testing.T
 	seed   uint64
+	rounds int
+	long   bool
+	faults bool // the disk fails at times
 	server *testServer
 	target *target
 	runs   *runLog
 	load   *load
 
-	launches  []time.Time // of every server process; before each but the first one was killed
+	launches  []time.Time // of every server process; each but the last one has ended since, most by kill -9
+	ready     bool        // the newest of them got ready
 	recurring []*dts.RecurringTask
-	quiet     time.Time      // everything due by then had ended before the server was stopped
-	killed    int            // orphans, in all
-	broken    map[string]int // promises, and how often
+	quiet     time.Time // everything due by then had ended before the server was stopped
 	answers   map[string]*dts.Task
+	left      wreck // what the last server left
+
+	seenTasks    map[string]string // tasks that had ended when a server was killed, and how
+	seenAttempts map[run]string
+	broken       map[string]int // promises, and how often
+	counts       map[string]int // what happened, for the log
 }
 
 // violated reports a broken promise with its evidence.
@@ -82,14 +162,12 @@ func (c *crash) violated(rule, format string, args ...any) {
 		c.t.Fail()
 		return // evidence enough
 	}
-	c.t.Errorf("DTS_CRASH_SEED=%d: %s: "+format, append([]any{c.seed, rule}, args...)...)
+	c.t.Errorf("%s: "+format+" (%s)", append(append([]any{rule}, args...), c.replay())...)
 }
 
-func (c *crash) launch() {
-	c.t.Helper()
-	c.runs.launched(c.t)
-	c.launches = append(c.launches, time.Now())
-	c.server.start()
+// replay says how to make the same choices again. What they meet differs from run to run.
+func (c *crash) replay() string {
+	return fmt.Sprintf("replay: DTS_CRASH_SEED=%d DTS_CRASH_ROUNDS=%d go test -run '^%s$' -count 1 -v ./cmd/dts", c.seed, c.rounds, rootName(c.t))
 }
 
 // addRecurring adds HTTP tasks and a command that are due every second. The command may not overlap, and at
@@ -112,122 +190,24 @@ func (c *crash) addRecurring() {
 	}
 }
 
-// round adds tasks for a while, kills the server, starts it again and looks for commands that survived.
-func (c *crash) round(round int, rng *rand.Rand) {
-	t, s, l := c.t, c.server, c.load
-	before := l.count()
-	l.resend()
-	ctx, cancel := context.WithCancel(t.Context())
-	var adders sync.WaitGroup
-	for i := range 3 {
-		r := rand.New(rand.NewPCG(rng.Uint64(), 2))
-		adders.Go(func() { l.add(ctx, strconv.Itoa(round)+"-"+strconv.Itoa(i), r) })
-	}
-	alive := 200*time.Millisecond + time.Duration(rng.Int64N(int64(2300*time.Millisecond)))
-	time.Sleep(alive)
-	l.dying.Store(true)
-	s.kill()
-	cancel()
-	adders.Wait()
-
-	left := s.processes()
-	started := c.unended()
-	db := s.database()
-	ended := endedAttempts(t, db)
-	db.Close()
-	if rng.IntN(4) == 0 { // an outage that is long for those that do not make up for it
-		time.Sleep(1500*time.Millisecond + time.Duration(rng.IntN(1500))*time.Millisecond)
-	}
-	c.launch()
-	l.dying.Store(false)
-	killed, kept := c.checkOrphans(left, started, ended)
-	c.killed += killed
-	t.Logf("round %2d: %4d tasks acknowledged, killed after %5d ms, %2d orphans of attempts in flight gone, %2d processes of ended ones left alone, ready after %d ms",
-		round, l.count()-before, alive.Milliseconds(), killed, kept, time.Since(c.launches[len(c.launches)-1]).Milliseconds())
-}
-
-// unended returns the commands that have logged a start and no end.
-func (c *crash) unended() map[runLine]bool {
-	open := map[int]runLine{}
-	for _, l := range c.runs.read(c.t) {
-		switch l.event {
-		case "start":
-			open[l.pid] = l
-		case "end":
-			delete(open, l.pid)
-		case "launch": // of those before, only what the last server ran matters
-			clear(open)
-		}
-	}
-	set := map[runLine]bool{}
-	for _, l := range open {
-		set[l] = true
-	}
-	return set
-}
-
-// endedAttempts reads which attempts have ended.
-func endedAttempts(t *testing.T, db *sql.DB) map[run]string {
-	t.Helper()
-	ended := map[run]string{}
-	queryAll(t, db, `SELECT task_id, number, state FROM attempts WHERE state <> 'RUNNING'`, func(rows *sql.Rows) error {
-		var r run
-		var state string
-		err := rows.Scan(&r.task, &r.attempt, &state)
-		ended[r] = state
-		return err
-	})
-	return ended
-}
-
-// checkOrphans checks, once the server is ready again, that of the processes that its predecessor had left
-// those are gone whose attempt was in flight, and no others: a command that has ended may leave a daemon.
-func (c *crash) checkOrphans(left []markedProcess, started map[runLine]bool, ended map[run]string) (killed, kept int) {
-	type id struct {
-		pid   int
-		start string
-	}
-	now := map[id]bool{}
-	for _, p := range c.server.processes() {
-		now[id{p.pid, p.start}] = true
-	}
-	for _, p := range left {
-		alive, over := now[id{p.pid, p.start}], ended[p.run] != ""
-		switch {
-		case alive && !over:
-			c.violated("no orphan survives", "process %d of task %s attempt %d, in flight at the kill, is alive after the restart", p.pid, p.run.task, p.run.attempt)
-		case !alive && over:
-			c.violated("what ended commands left is not touched", "process %d of task %s attempt %d, which had ended, is gone", p.pid, p.run.task, p.run.attempt)
-		case alive:
-			kept++
-			syscall.Kill(p.pid, syscall.SIGKILL) // it has served
-		default:
-			killed++
-		}
-	}
-	for l := range started {
-		for _, p := range left {
-			if p.pid == l.pid && now[id{p.pid, p.start}] {
-				c.violated("no orphan survives", "the command of %q, which logged no end, is alive after the restart", l.text)
-			}
-		}
-	}
-	return killed, kept
-}
-
 // settle lets everything that is due end, and remembers the API's answers.
 func (c *crash) settle() {
 	t, s := c.t, c.server
 	c.load.resend()
-	time.Sleep(1500 * time.Millisecond) // the recurring tasks go on for a while without a crash
+	time.Sleep(1200 * time.Millisecond) // the recurring tasks go on for a while without a crash
+	c.recurring = append(c.recurring, c.load.recurring...)
 	for i, r := range c.recurring {
+		if !r.EndTime.IsZero() {
+			continue
+		}
 		p, err := s.api.PauseRecurring(t.Context(), r.ID, api.PauseRequest{Note: "the end of the test"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.recurring[i] = p
 	}
-	s.eventually(time.Minute, "everything due to end", func() bool {
+	// A lost attempt may have been the last of many: the longest wait is for the delays of tasks that came last.
+	s.eventually(time.Minute, "everything due to end; "+c.replay(), func() bool {
 		time.Sleep(50 * time.Millisecond)
 		now := time.Now()
 		due := false
@@ -235,7 +215,7 @@ func (c *crash) settle() {
 			if err != nil {
 				t.Fatal(err)
 			}
-			due = due || task.Status == dts.Running || !task.RunAt.After(now) || task.RecurringTaskID == ""
+			due = due || task.Status == dts.Running || !task.RunAt.After(now) || !c.paused(task.RecurringTaskID)
 		}
 		c.quiet = now
 		return !due
@@ -249,4 +229,14 @@ func (c *crash) settle() {
 	}
 	c.checkLedgers()
 	c.checkAttempts()
+}
+
+// paused reports whether it is a recurring task that settle has paused: its tasks stay as they are.
+func (c *crash) paused(id string) bool {
+	for _, r := range c.recurring {
+		if r.ID == id {
+			return r.EndTime.IsZero()
+		}
+	}
+	return false
 }

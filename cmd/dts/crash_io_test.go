@@ -1,0 +1,119 @@
+package main_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestCrashIO makes system calls on the database's files fail, by strace, while the server works or starts: it
+// either answers with an error and goes on, or stops, and nothing that it acknowledged is lost. The settings are
+// those of TestCrash; there are a sixth as many rounds, because strace is slow.
+func TestCrashIO(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("DISK ERRORS ARE NOT TESTED: there is no strace command")
+	}
+	if err := exec.Command("strace", "-o", os.DevNull, "true").Run(); err != nil {
+		t.Skipf("DISK ERRORS ARE NOT TESTED: strace does not work here: %v", err)
+	}
+	rounds, seed := crashSettings(t, 18)
+	runEpochs(t, epochOptions{
+		bin: buildDTS(t), seed: seed, rounds: max(rounds/6, 1), faults: true, ways: []wayWeight{{faultRun, 3}, {faultBoot, 1}},
+	})
+}
+
+// fault is which calls on the database's files fail, and how.
+type fault struct {
+	calls, errno string
+	first, step  int // the first call of a thread that fails, and each step-th after it; 0: only the first
+	lasts        time.Duration
+}
+
+// newFault draws a fault. modernc's SQLite uses pwrite64 and fsync; the others are named so that the test goes on
+// to mean something if that changes.
+func newFault(rng *rand.Rand) fault {
+	calls := []string{"fsync,fdatasync", "pwrite64,write", "fsync,fdatasync,pwrite64,write", "ftruncate,pwrite64,write"}
+	return fault{
+		calls: calls[rng.IntN(len(calls))], errno: []string{"EIO", "ENOSPC"}[rng.IntN(2)],
+		first: 1 + rng.IntN(30), step: rng.IntN(8), lasts: time.Duration(300+rng.IntN(900)) * time.Millisecond,
+	}
+}
+
+func (f fault) String() string {
+	when := strconv.Itoa(f.first)
+	if f.step > 0 {
+		when += "+" + strconv.Itoa(f.step)
+	}
+	return f.calls + ":error=" + f.errno + ":when=" + when
+}
+
+// strace is its arguments, before -p or a command.
+func (f fault) strace(data string) []string {
+	list := []string{"-f", "-q", "-o", os.DevNull, "-e", "trace=" + f.calls, "-e", "inject=" + f.String()}
+	for _, name := range []string{"dts.db", "dts.db-wal", "dts.db-shm", "dts.db.running"} {
+		list = append(list, "-P", filepath.Join(data, name))
+	}
+	return list
+}
+
+// injectFault makes calls fail for a while. A server that has not ended by then must go on.
+func (c *crash) injectFault(r round) (what string) {
+	s := c.server
+	c.load.mayFail.Store(true)
+	tracer := exec.Command("strace", append(r.fault.strace(s.data), "-p", strconv.Itoa(s.process.Pid))...)
+	if err := tracer.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	select {
+	case <-s.exited:
+	case <-time.After(r.fault.lasts):
+	}
+	tracer.Process.Signal(syscall.SIGINT) // it lets go of the server
+	if err := waitFor(tracer, 10*time.Second); err != nil {
+		c.t.Fatal(err)
+	}
+	what = r.fault.String()
+	if !c.awaitWrite() {
+		c.bury()
+		return what + ", it stopped: " + s.state.String()
+	}
+	time.Sleep(100 * time.Millisecond)
+	c.kill()
+	return what + ", it went on"
+}
+
+// bootWithFault starts a server whose calls fail from the beginning, and kills it.
+func (c *crash) bootWithFault(r round) (what string) {
+	s := c.server
+	// With -D strace is not the server's parent; the filter keeps it from stopping at every call.
+	s.wrapper = append([]string{"strace", "-D", "--seccomp-bpf"}, r.fault.strace(s.data)...)
+	c.launch("")
+	s.wrapper = nil
+	what = r.fault.String()
+	if s.readyOrDead(30 * time.Second) {
+		what += ", it started"
+		stop := c.work(r)
+		time.Sleep(r.fault.lasts)
+		c.kill()
+		stop()
+		return what
+	}
+	c.bury()
+	return what + ", it did not start: " + s.state.String()
+}
+
+// waitFor waits for a process that was told to end.
+func waitFor(cmd *exec.Cmd, limit time.Duration) error {
+	timer := time.AfterFunc(limit, func() { cmd.Process.Kill() })
+	cmd.Wait() // it ends by the signal, which is no failure
+	if !timer.Stop() {
+		return fmt.Errorf("%s did not end within %s", cmd.Path, limit)
+	}
+	return nil
+}
