@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -53,9 +54,9 @@ func (f fault) String() string {
 	return f.calls + ":error=" + f.errno + ":when=" + when
 }
 
-// strace is its arguments, before -p or a command.
-func (f fault) strace(data string) []string {
-	list := []string{"-f", "-q", "-o", os.DevNull, "-e", "trace=" + f.calls, "-e", "inject=" + f.String()}
+// strace is its arguments, before -p or a command. What it traces it writes to the file log.
+func (f fault) strace(data, log string) []string {
+	list := []string{"-f", "-q", "-o", log, "-e", "trace=" + f.calls, "-e", "inject=" + f.String()}
 	for _, name := range []string{"dts.db", "dts.db-wal", "dts.db-shm", "dts.db.running"} {
 		list = append(list, "-P", filepath.Join(data, name))
 	}
@@ -66,7 +67,7 @@ func (f fault) strace(data string) []string {
 func (c *crash) injectFault(r round) (what string) {
 	s := c.server
 	c.load.mayFail.Store(true)
-	tracer := exec.Command("strace", append(r.fault.strace(s.data), "-p", strconv.Itoa(s.process.Pid))...)
+	tracer := exec.Command("strace", append(r.fault.strace(s.data, s.traceLog()), "-p", strconv.Itoa(s.process.Pid))...)
 	if err := tracer.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -74,11 +75,12 @@ func (c *crash) injectFault(r round) (what string) {
 	case <-s.exited:
 	case <-time.After(r.fault.lasts):
 	}
-	tracer.Process.Signal(syscall.SIGINT) // it lets go of the server
-	if err := waitFor(tracer, 10*time.Second); err != nil {
-		c.t.Fatal(err)
-	}
-	what = r.fault.String()
+	// Told to end, strace lets go of the server; when it is slow to, the kernel does so at its death.
+	tracer.Process.Signal(syscall.SIGINT)
+	slow := time.AfterFunc(time.Second, func() { tracer.Process.Kill() })
+	tracer.Wait()
+	slow.Stop()
+	what = c.injected(r.fault)
 	if !c.awaitWrite() {
 		c.bury()
 		return what + ", it stopped: " + s.state.String()
@@ -92,28 +94,29 @@ func (c *crash) injectFault(r round) (what string) {
 func (c *crash) bootWithFault(r round) (what string) {
 	s := c.server
 	// With -D strace is not the server's parent; the filter keeps it from stopping at every call.
-	s.wrapper = append([]string{"strace", "-D", "--seccomp-bpf"}, r.fault.strace(s.data)...)
+	s.wrapper = append([]string{"strace", "-D", "--seccomp-bpf"}, r.fault.strace(s.data, s.traceLog())...)
 	c.launch("")
 	s.wrapper = nil
-	what = r.fault.String()
 	if s.readyOrDead(30 * time.Second) {
-		what += ", it started"
 		stop := c.work(r)
 		time.Sleep(r.fault.lasts)
 		c.kill()
 		stop()
-		return what
+		return c.injected(r.fault) + ", it started"
 	}
 	c.bury()
-	return what + ", it did not start: " + s.state.String()
+	return c.injected(r.fault) + ", it did not start: " + s.state.String()
 }
 
-// waitFor waits for a process that was told to end.
-func waitFor(cmd *exec.Cmd, limit time.Duration) error {
-	timer := time.AfterFunc(limit, func() { cmd.Process.Kill() })
-	cmd.Wait() // it ends by the signal, which is no failure
-	if !timer.Stop() {
-		return fmt.Errorf("%s did not end within %s", cmd.Path, limit)
+func (s *testServer) traceLog() string { return filepath.Join(s.home, "strace.log") }
+
+// injected tells what strace has made fail.
+func (c *crash) injected(f fault) string {
+	b, err := os.ReadFile(c.server.traceLog())
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	return nil
+	n := bytes.Count(b, []byte("(INJECTED)"))
+	c.counts["failed calls"] += n
+	return fmt.Sprintf("%s, %d failed", f, n)
 }

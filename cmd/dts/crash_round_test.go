@@ -189,9 +189,11 @@ func (c *crash) round(r round) {
 	case termed:
 		time.Sleep(r.alive)
 		l.mayFail.Store(true)
-		if code := s.stop(20 * time.Second); code != 0 {
+		begun := time.Now()
+		if code := s.stop(40 * time.Second); code != 0 {
 			c.violated(clean, "exit code %d after SIGTERM", code)
 		}
+		what += fmt.Sprintf(", drained in %d ms", time.Since(begun).Milliseconds())
 		c.bury()
 		if n := len(c.left.running); n > 0 {
 			c.violated(i6, "%d attempts are RUNNING after a clean stop: %v", n, c.left.running)
