@@ -17,15 +17,16 @@ import (
 // either answers with an error and goes on, or stops, and nothing that it acknowledged is lost. The settings are
 // those of TestCrash; there are a sixth as many rounds, because strace is slow.
 func TestCrashIO(t *testing.T) {
+	const per = 6
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("DISK ERRORS ARE NOT TESTED: there is no strace command")
 	}
 	if err := exec.Command("strace", "-o", os.DevNull, "true").Run(); err != nil {
 		t.Skipf("DISK ERRORS ARE NOT TESTED: strace does not work here: %v", err)
 	}
-	rounds, seed := crashSettings(t, 18)
+	rounds, seed := crashSettings(t, 3*per)
 	runEpochs(t, epochOptions{
-		bin: buildDTS(t), seed: seed, rounds: max(rounds/6, 1), faults: true, ways: []wayWeight{{faultRun, 3}, {faultBoot, 1}},
+		bin: buildDTS(t), seed: seed, rounds: max(rounds/per, 1), per: per, faults: true, ways: []wayWeight{{faultRun, 3}, {faultBoot, 1}},
 	})
 }
 

@@ -22,7 +22,7 @@ func TestCrash(t *testing.T) {
 	rounds, seed := crashSettings(t, 6)
 	bin := buildDTS(t, "failpoints")
 	checkBadFailpoints(t, bin)
-	runEpochs(t, epochOptions{bin: bin, seed: seed, rounds: rounds, ways: crashWays})
+	runEpochs(t, epochOptions{bin: bin, seed: seed, rounds: rounds, per: 1, ways: crashWays})
 }
 
 // checkBadFailpoints: a test that names a point which is not there would test nothing.
@@ -36,8 +36,12 @@ func checkBadFailpoints(t *testing.T, bin string) {
 	}
 }
 
-// longCrash is from how many rounds on a test is a long one: its epochs are longer, and so are some outages.
-const longCrash = 50
+// How many rounds make an epoch, and how many a test in which some outages are long.
+const (
+	shortEpoch = 12
+	longEpoch  = 50 // from as many rounds on
+	longCrash  = 500
+)
 
 // crashSettings reads the environment.
 func crashSettings(t *testing.T, rounds int) (int, uint64) {
@@ -65,6 +69,7 @@ type epochOptions struct {
 	bin    string
 	seed   uint64 // of the first epoch; each next one has the next number
 	rounds int    // in all
+	per    int    // how many of DTS_CRASH_ROUNDS make one round
 	ways   []wayWeight
 	faults bool // the disk is made to fail: errors and their lines in the log are no surprise
 }
@@ -73,9 +78,9 @@ type epochOptions struct {
 // so a broken promise is found near its cause, and a long test does not grow. It ends after the first epoch
 // that fails.
 func runEpochs(t *testing.T, o epochOptions) {
-	size := min(o.rounds, 12)
-	if o.rounds >= longCrash {
-		size = longCrash
+	size := min(o.rounds, shortEpoch)
+	if o.rounds >= longEpoch {
+		size = longEpoch
 	}
 	t.Logf("DTS_CRASH_SEED=%d", o.seed)
 	begun, totals := time.Now(), map[string]int{}
@@ -106,7 +111,7 @@ func runEpoch(t *testing.T, o epochOptions, rounds int) map[string]int {
 	}
 	s := newServer(t, o.bin, data)
 	c := &crash{
-		t: t, seed: o.seed, rounds: rounds, long: o.rounds >= 10*longCrash, faults: o.faults || small, server: s, target: newTarget(t, o.seed), runs: newRunLog(t),
+		t: t, seed: o.seed, asked: rounds * o.per, long: o.rounds >= longCrash, faults: o.faults || small, server: s, target: newTarget(t, o.seed), runs: newRunLog(t),
 		broken: map[string]int{}, seenTasks: map[string]string{}, seenAttempts: map[run]string{}, counts: map[string]int{},
 	}
 	c.load = newLoad(s, c.target, c.runs)
@@ -134,7 +139,7 @@ func runEpoch(t *testing.T, o epochOptions, rounds int) map[string]int {
 type crash struct {
 	t      *testing.T
 	seed   uint64
-	rounds int
+	asked  int // the DTS_CRASH_ROUNDS that make such an epoch
 	long   bool
 	faults bool // the disk fails at times
 	server *testServer
@@ -167,7 +172,7 @@ func (c *crash) violated(rule, format string, args ...any) {
 
 // replay says how to make the same choices again. What they meet differs from run to run.
 func (c *crash) replay() string {
-	return fmt.Sprintf("replay: DTS_CRASH_SEED=%d DTS_CRASH_ROUNDS=%d go test -run '^%s$' -count 1 -v ./cmd/dts", c.seed, c.rounds, rootName(c.t))
+	return fmt.Sprintf("replay: DTS_CRASH_SEED=%d DTS_CRASH_ROUNDS=%d go test -run '^%s$' -count 1 -v ./cmd/dts", c.seed, c.asked, rootName(c.t))
 }
 
 // addRecurring adds HTTP tasks and a command that are due every second. The command may not overlap, and at
