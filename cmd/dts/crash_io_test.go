@@ -64,7 +64,8 @@ func (f fault) strace(data, log string) []string {
 	return list
 }
 
-// injectFault makes calls fail for a while. A server that has not ended by then must go on.
+// injectFault makes calls fail for a while. Then the server is killed: nothing of what it has just refused may come
+// back from the log. Or the calls succeed again, and a server that has not ended by then must go on.
 func (c *crash) injectFault(r round) (what string) {
 	s := c.server
 	c.load.mayFail.Store(true)
@@ -76,13 +77,26 @@ func (c *crash) injectFault(r round) (what string) {
 	case <-s.exited:
 	case <-time.After(r.fault.lasts):
 	}
+	died := false
+	select {
+	case <-s.exited:
+		died = true
+	default:
+		if !r.mercy {
+			c.server.kill()
+		}
+	}
 	// Told to end, strace lets go of the server; when it is slow to, the kernel does so at its death.
 	tracer.Process.Signal(syscall.SIGINT)
 	slow := time.AfterFunc(time.Second, func() { tracer.Process.Kill() })
 	tracer.Wait()
 	slow.Stop()
 	what = c.injected(r.fault)
-	if !c.awaitWrite() {
+	switch {
+	case !r.mercy && !died:
+		c.bury()
+		return what + ", killed"
+	case died || !c.awaitWrite():
 		c.bury()
 		return what + ", it stopped: " + s.state.String()
 	}
