@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dts"
 )
 
 // TestCrashIO makes system calls on the database's files fail, by strace, while the server works or starts: it
@@ -18,16 +20,70 @@ import (
 // those of TestCrash; there are a sixth as many rounds, because strace is slow.
 func TestCrashIO(t *testing.T) {
 	const per = 6
+	needStrace(t)
+	rounds, seed := crashSettings(t, 3*per)
+	runEpochs(t, epochOptions{
+		bin: buildDTS(t), seed: seed, rounds: max(rounds/per, 1), per: per, faults: true, ways: []wayWeight{{faultRun, 3}, {faultBoot, 1}},
+	})
+}
+
+func needStrace(t *testing.T) {
+	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("DISK ERRORS ARE NOT TESTED: there is no strace command")
 	}
 	if err := exec.Command("strace", "-o", os.DevNull, "true").Run(); err != nil {
 		t.Skipf("DISK ERRORS ARE NOT TESTED: strace does not work here: %v", err)
 	}
-	rounds, seed := crashSettings(t, 3*per)
-	runEpochs(t, epochOptions{
-		bin: buildDTS(t), seed: seed, rounds: max(rounds/per, 1), per: per, faults: true, ways: []wayWeight{{faultRun, 3}, {faultBoot, 1}},
-	})
+}
+
+// TestCrashRefused makes the fsync of a commit fail on an idle server, and kills that as soon as the request is
+// refused: its pages lie in the log, whole, and nothing has overwritten them since. The next server must not
+// take them for a commit. (A refusal may also say that the outcome is unknown; then either is right.)
+func TestCrashRefused(t *testing.T) {
+	needStrace(t)
+	s := newServer(t, buildDTS(t), filepath.Join(t.TempDir(), "data"))
+	tg := newTarget(t, 1)
+	l := newLoad(s, tg, newRunLog(t))
+	l.mayFail.Store(true)
+	s.start()
+	for try := 0; len(l.refused) < 5; try++ {
+		if try == 20 {
+			t.Fatalf("only %d of %d requests were refused for good", len(l.refused), try)
+		}
+		f := fault{calls: "fsync,fdatasync", errno: "EIO", first: 1}
+		tracer := exec.Command("strace", append(f.strace(s.data, s.traceLog()), "-p", strconv.Itoa(s.process.Pid))...)
+		if err := tracer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.eventually(10*time.Second, "strace to hold every thread", s.traced)
+		q := l.plain()
+		q.Delay = "1h"
+		l.trySend(q)
+		s.kill()
+		tracer.Process.Kill()
+		tracer.Wait()
+		s.start()
+	}
+	for task, err := range s.api.AllTasks(t.Context(), dts.TaskFilter{Limit: 1000}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refusal := l.refused[task.Name]; refusal != nil {
+			t.Errorf("task %s is there, and its creation was refused with %q", task.ID, refusal)
+		}
+	}
+}
+
+// traced reports whether every thread of the server is traced.
+func (s *testServer) traced() bool {
+	files, _ := filepath.Glob("/proc/" + strconv.Itoa(s.process.Pid) + "/task/*/status")
+	for _, name := range files {
+		if b, err := os.ReadFile(name); err == nil && bytes.Contains(b, []byte("TracerPid:\t0\n")) {
+			return false
+		}
+	}
+	return true
 }
 
 // fault is which calls on the database's files fail, and how.
