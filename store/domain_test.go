@@ -295,6 +295,34 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// TestCounts: each tenant counts its own.
+func TestCounts(t *testing.T) {
+	st, db, f := open(t)
+	var tasks []*dts.Task
+	var failed []dts.Change
+	for i := range 9 {
+		k := task(t, func(k *dts.Task) { k.TenantID = []string{dts.DefaultTenant, "other"}[i%2] })
+		tasks = append(tasks, k)
+		if i < 3 {
+			n := *k
+			n.Status, n.CompletedAt = dts.Failed, now
+			failed = append(failed, dts.Change{Old: k, New: &n})
+		}
+	}
+	if _, err := db.Apply(ctx, store.Stmt{SQL: `INSERT INTO tenants (tenant_id, name, created_at) VALUES ('other', 'other', 1)`}); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, st, tasks...)
+	if err := st.Change(ctx, f, failed, now); err != nil {
+		t.Fatal(err)
+	}
+	for tenant, want := range map[string]dts.Counts{dts.DefaultTenant: {Pending: 3, Failed: 2}, "other": {Pending: 3, Failed: 1}} {
+		if got, err := st.Counts(ctx, tenant); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", tenant, got, err, want)
+		}
+	}
+}
+
 // TestRetention: retention never takes a task that has not ended, and takes the oldest first.
 func TestRetention(t *testing.T) {
 	st, _, f := open(t)
