@@ -13,8 +13,9 @@ const (
 	memoryLooked = 20 * time.Second
 	memorySpare  = 24 << 20 // what the heap may hold beyond twice what lives
 
-	// garbageAllowed may pile up before it is collected, or as much as what lives, if that is more. What lives is a
-	// few megabytes, and collecting at every doubling of that costs a tenth of the throughput.
+	// garbageAllowed may pile up before it is collected, or twice what lives, if that is more. What lives is mostly a
+	// few megabytes, and collecting at every doubling of that costs a tenth of the throughput. Where 150,000 tasks
+	// are due soon, collecting half as often halves the 99th percentile of lateness.
 	garbageAllowed = 48 << 20
 )
 
@@ -54,7 +55,7 @@ func paceGC() {
 	set := uint64(0)
 	pace := func() {
 		metrics.Read(live)
-		percent := min(max(garbageAllowed*100/max(live[0].Value.Uint64(), 1), 100), 2000)
+		percent := min(max(garbageAllowed*100/max(live[0].Value.Uint64(), 1), 200), 2000)
 		if percent < set*9/10 || percent > set*11/10 { // not for less: it stops the world
 			set = percent
 			debug.SetGCPercent(int(percent))
