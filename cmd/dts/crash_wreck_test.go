@@ -138,7 +138,8 @@ func (c *crash) checkOrphans() {
 		case alive && !over:
 			c.violated(i10, "process %d of task %s attempt %d, in flight at the kill (%q), is alive after the restart", p.pid, p.run.task, p.run.attempt, state)
 		case !alive && (state == string(dts.AttemptSuccess) || state == string(dts.AttemptFailed)):
-			c.violated(i10, "process %d of task %s attempt %d, which had ended as %s, was left by it and is gone", p.pid, p.run.task, p.run.attempt, state)
+			is, err := c.server.api.Task(c.t.Context(), p.run.task)
+			c.violated(i10, "process %d of task %s attempt %d, which had ended as %s, was left by it and is gone; the task is now %+v, %v", p.pid, p.run.task, p.run.attempt, state, is, err)
 		case alive:
 			c.counts["daemons spared"]++
 			syscall.Kill(p.pid, syscall.SIGKILL) // it has served
