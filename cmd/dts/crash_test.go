@@ -112,7 +112,7 @@ func runEpoch(t *testing.T, o epochOptions, rounds int) map[string]int {
 	s := newServer(t, o.bin, data)
 	c := &crash{
 		t: t, seed: o.seed, asked: rounds * o.per, long: o.rounds >= longCrash, faults: o.faults || small, server: s, target: newTarget(t, o.seed), runs: newRunLog(t),
-		broken: map[string]int{}, seenTasks: map[string]string{}, seenAttempts: map[run]string{}, counts: map[string]int{},
+		broken: map[string]int{}, seenTasks: map[string]string{}, seenAttempts: map[run]string{}, served: map[markedProcess]bool{}, counts: map[string]int{},
 	}
 	c.load = newLoad(s, c.target, c.runs)
 	c.launch("")
@@ -156,6 +156,7 @@ type crash struct {
 
 	seenTasks    map[string]string // tasks that had ended when a server was killed, and how
 	seenAttempts map[run]string
+	served       map[markedProcess]bool // daemons that the test has killed
 	broken       map[string]int // promises, and how often
 	counts       map[string]int // what happened, for the log
 }

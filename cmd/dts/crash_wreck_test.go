@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,7 +26,9 @@ func (c *crash) bury() {
 	c.t.Helper()
 	db, remove := c.server.openCopy()
 	defer remove()
-	w := wreck{processes: c.server.processes(), unended: c.unended(), ended: endedAttempts(c.t, db)}
+	// What this test has killed may take a moment to go.
+	processes := slices.DeleteFunc(c.server.processes(), func(p markedProcess) bool { return c.served[p] })
+	w := wreck{processes: processes, unended: c.unended(), ended: endedAttempts(c.t, db)}
 	launched := c.launches[len(c.launches)-1]
 	queryAll(c.t, db, `SELECT task_id, number, started_at FROM attempts WHERE state = 'RUNNING'`, func(rows *sql.Rows) error {
 		var r run
@@ -142,7 +145,8 @@ func (c *crash) checkOrphans() {
 			c.violated(i10, "process %d of task %s attempt %d, which had ended as %s, was left by it and is gone; the task is now %+v, %v", p.pid, p.run.task, p.run.attempt, state, is, err)
 		case alive:
 			c.counts["daemons spared"]++
-			syscall.Kill(p.pid, syscall.SIGKILL) // it has served
+			syscall.Kill(p.pid, syscall.SIGKILL)
+			c.served[p] = true
 		default:
 			c.counts["orphans killed"]++
 		}
