@@ -157,8 +157,8 @@ type crash struct {
 	seenTasks    map[string]string // tasks that had ended when a server was killed, and how
 	seenAttempts map[run]string
 	served       map[markedProcess]bool // daemons that the test has killed
-	broken       map[string]int // promises, and how often
-	counts       map[string]int // what happened, for the log
+	broken       map[string]int         // promises, and how often
+	counts       map[string]int         // what happened, for the log
 }
 
 // violated reports a broken promise with its evidence.
