@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"slices"
 
 	"dts"
 )
@@ -9,80 +10,91 @@ import (
 // A verb takes its task out of the loop's hands before it changes the store, and gives it back after: that
 // is why a cancel or a modify can never race a fire.
 
+// holding is one request for several tasks. It takes them in the order of their ids and waits for one before it takes the
+// next: two that want some of the same tasks can then never wait for each other.
+type holding struct {
+	s      *Scheduler
+	ids    []string // still to be taken
+	wait   bool     // for what others hold
+	taken  []string
+	busy   []string      // a runner has them
+	others []string      // others hold them, and it does not wait for those
+	over   bool          // given up
+	done   chan struct{} // closed when nothing is left to be taken
+}
+
+func (s *Scheduler) newHolding(ids []string, wait bool) *holding {
+	sorted := slices.Sorted(slices.Values(ids))
+	return &holding{s: s, ids: slices.Compact(sorted), wait: wait, done: make(chan struct{})}
+}
+
+// take goes on to take tasks until it must wait for one. The loop calls it.
+func (h *holding) take(l *loop) {
+	for !h.over && len(h.ids) > 0 {
+		id := h.ids[0]
+		it := l.items[id]
+		if it == nil {
+			h.s.strangers.Add(1)
+			it = &item{Entry: dts.Entry{TaskID: id}}
+			l.items[id] = it
+		} else {
+			p := l.pools[poolOf(it.TargetType)]
+			switch it.state {
+			case waiting:
+				p.waiting[it.Rank].remove(it)
+			case claimed:
+				p.claimed.remove(it)
+				l.count(it, -1)
+			case ready:
+				p.ready.Remove(it.spot)
+				l.count(it, -1)
+			case running, recording:
+				h.busy, h.ids = append(h.busy, id), h.ids[1:]
+				continue
+			case inserting, claiming, deciding, held:
+				if it.state == held && !h.wait {
+					h.others, h.ids = append(h.others, id), h.ids[1:]
+					continue
+				}
+				// It comes to rest soon; look again then.
+				it.waiters = append(it.waiters, func() { h.s.in.post(h.take) })
+				return
+			}
+		}
+		it.state, it.spot = held, nil
+		h.taken, h.ids = append(h.taken, id), h.ids[1:]
+	}
+	if !h.over {
+		h.over = true
+		close(h.done)
+	}
+}
+
+// await waits until everything is taken. When it fails, nothing is.
+func (h *holding) await(ctx context.Context) error {
+	h.s.in.post(h.take)
+	select {
+	case <-h.done:
+		return nil
+	case <-h.s.loopDone:
+		return errStopped
+	case <-ctx.Done():
+		h.s.in.post(func(*loop) {
+			h.over = true
+			h.s.release(h.taken, nil)
+		})
+		return dts.Errorf(dts.ErrUnavailable, "the request was given up before it was done: %w", ctx.Err())
+	}
+}
+
 // hold takes tasks out of memory. Those that a runner has stay there: busy lists them. Every other one
 // must be given back with release.
 func (s *Scheduler) hold(ctx context.Context, ids ...string) (busy []string, err error) {
-	type answer struct {
-		id      string
-		running bool
+	h := s.newHolding(ids, true)
+	if err := h.await(ctx); err != nil {
+		return nil, err
 	}
-	answers := make(chan answer, len(ids))
-	var take func(l *loop, id string)
-	take = func(l *loop, id string) {
-		it := l.items[id]
-		if it == nil {
-			s.strangers.Add(1)
-			l.items[id] = &item{Entry: dts.Entry{TaskID: id}, state: held}
-			answers <- answer{id, false}
-			return
-		}
-		p := l.pools[poolOf(it.TargetType)]
-		switch it.state {
-		case waiting:
-			p.waiting[it.Rank].remove(it)
-		case claimed:
-			p.claimed.remove(it)
-			l.count(it, -1)
-		case ready:
-			p.ready.Remove(it.spot)
-			l.count(it, -1)
-		case running, recording:
-			answers <- answer{id, true}
-			return
-		case inserting, claiming, deciding, held:
-			// It comes to rest soon; look again then.
-			it.waiters = append(it.waiters, func() { s.in.post(func(l *loop) { take(l, id) }) })
-			return
-		}
-		it.state, it.spot = held, nil
-		answers <- answer{id, false}
-	}
-	s.in.post(func(l *loop) {
-		for _, id := range ids {
-			take(l, id)
-		}
-	})
-	var taken []string
-	for range ids {
-		select {
-		case a := <-answers:
-			if a.running {
-				busy = append(busy, a.id)
-			} else {
-				taken = append(taken, a.id)
-			}
-		case <-s.loopDone:
-			return nil, errStopped
-		case <-ctx.Done():
-			// What is still taken later must be given back too.
-			missing := len(ids) - len(taken) - len(busy)
-			s.release(taken, nil)
-			s.spawn(func() {
-				for range missing {
-					select {
-					case a := <-answers:
-						if !a.running {
-							s.release([]string{a.id}, nil)
-						}
-					case <-s.loopDone:
-						return
-					}
-				}
-			})
-			return nil, dts.Errorf(dts.ErrUnavailable, "the request was given up before it was done: %w", ctx.Err())
-		}
-	}
-	return busy, nil
+	return h.busy, nil
 }
 
 var errStopped = dts.Errorf(dts.ErrUnavailable, "the server is stopping")

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -51,10 +52,17 @@ func (s *Scheduler) unlockPlans() { <-s.planning }
 
 // noteMissed tells the planner of a recurring task with missed occurrences.
 func (s *Scheduler) noteMissed(id string) {
-	s.missMu.Lock()
-	s.missed[id] = true
-	s.missMu.Unlock()
+	s.keepMissed([]string{id})
 	s.wakePlanner()
+}
+
+// keepMissed leaves recurring tasks with missed occurrences to the planner's next round, without waking it.
+func (s *Scheduler) keepMissed(ids []string) {
+	s.missMu.Lock()
+	defer s.missMu.Unlock()
+	for _, id := range ids {
+		s.missed[id] = true
+	}
 }
 
 // planRound plans what is due and returns when to come again; zero: only when woken.
@@ -83,9 +91,7 @@ func (s *Scheduler) planRound() time.Time {
 		more, err := s.o.Store.RecurringByID(s.ctx, slices.Collect(maps.Keys(missed)))
 		if err != nil {
 			s.logStore("read missed plans", err)
-			for id := range missed {
-				s.noteMissed(id)
-			}
+			s.keepMissed(slices.Collect(maps.Keys(missed)))
 			return now.Add(retryStore)
 		}
 		due = slices.DeleteFunc(due, func(r *dts.RecurringTask) bool { return missed[r.ID] })
@@ -96,11 +102,13 @@ func (s *Scheduler) planRound() time.Time {
 		next = soonest
 	}
 	if len(again) > 0 {
+		var ids []string
 		for _, r := range again {
 			if missed[r.ID] {
-				s.noteMissed(r.ID)
+				ids = append(ids, r.ID)
 			}
 		}
+		s.keepMissed(ids)
 		return s.clock.now().Add(retryStore)
 	}
 	return next
@@ -113,6 +121,10 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 	var holds []*lateHold
 	for _, r := range due {
 		p, h, err := s.prepare(s.ctx, r, missed[r.ID], now)
+		if errors.Is(err, errHeld) {
+			again = append(again, r)
+			continue
+		}
 		if err != nil {
 			s.log.Error("a recurring task cannot be planned", "recurring_task", r.ID, "err", err)
 			if dts.CodeOf(err) == dts.ErrInvalid {
@@ -258,22 +270,22 @@ func (s *Scheduler) holdLate(ctx context.Context, id string, tasks []*dts.Task, 
 			ids = append(ids, t.ID)
 		}
 	}
-	return s.holdPlanned(ctx, id, ids, h)
+	return s.holdPlanned(ctx, id, ids, false, h)
 }
 
-// holdPlanned holds planned occurrences of a recurring task and returns those that have not started.
-func (s *Scheduler) holdPlanned(ctx context.Context, id string, ids []string, h *lateHold) ([]*dts.Task, error) {
+// holdPlanned holds planned occurrences of a recurring task and returns those that have not started. With wait it waits
+// for those that others hold; the planner, which holds those of several recurring tasks, must not: errHeld.
+func (s *Scheduler) holdPlanned(ctx context.Context, id string, ids []string, wait bool, h *lateHold) ([]*dts.Task, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	running, err := s.hold(ctx, ids...)
-	if err != nil {
+	take := s.newHolding(ids, wait)
+	if err := take.await(ctx); err != nil {
 		return nil, err
 	}
-	for _, x := range ids {
-		if !slices.Contains(running, x) {
-			h.ids = append(h.ids, x)
-		}
+	h.ids = append(h.ids, take.taken...)
+	if len(take.others) > 0 {
+		return nil, errHeld
 	}
 	tasks, err := s.o.Store.Planned(ctx, id)
 	if err != nil {
@@ -281,6 +293,9 @@ func (s *Scheduler) holdPlanned(ctx context.Context, id string, ids []string, h 
 	}
 	return slices.DeleteFunc(tasks, func(t *dts.Task) bool { return !slices.Contains(h.ids, t.ID) }), nil
 }
+
+// errHeld says that a missed occurrence is being changed by a verb: it is planned again soon.
+var errHeld = errors.New("an occurrence is being changed")
 
 // takeBack gives the loop the planned tasks that it let go of as missed and that, the clock having been set
 // since, are not.

@@ -152,7 +152,7 @@ func (s *Scheduler) unplan(ctx context.Context, p *dts.Plan, now time.Time) (*la
 			ids = append(ids, t.ID)
 		}
 	}
-	if tasks, err = s.holdPlanned(ctx, n.ID, ids, h); err != nil {
+	if tasks, err = s.holdPlanned(ctx, n.ID, ids, true, h); err != nil {
 		h.release(nil)
 		return nil, err
 	}
