@@ -23,9 +23,13 @@ func (l *loop) due(it *item, now time.Time) {
 		// An earlier occurrence may be between two attempts: only the store knows.
 		it.state = deciding
 		l.s.wg.Go(func() {
-			n, err := l.s.o.Store.ActiveRuns(l.s.ctx, t.RecurringTaskID, t.ID)
+			n := 0
+			err := l.s.persist("count active runs", func() (err error) {
+				n, err = l.s.o.Store.ActiveRuns(l.s.ctx, t.RecurringTaskID, t.ID)
+				return err
+			})
 			if err != nil {
-				l.s.logStore("count active runs", err)
+				return // the scheduler ends
 			}
 			l.s.in.post(func(l *loop) {
 				if n > 0 {
@@ -100,7 +104,7 @@ func skipOf(t *dts.Task, reason dts.Reason, note string) *dts.Skip {
 		From: t.ScheduledAt, To: t.ScheduledAt, Count: 1, Reason: reason, Note: note}
 }
 
-// persist repeats a write until it succeeds, is refused, or the scheduler ends. Its error says that it was
+// persist repeats an access until it succeeds, is refused, or the scheduler ends. Its error says that it was
 // not done.
 func (s *Scheduler) persist(op string, write func() error) error {
 	for {

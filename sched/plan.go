@@ -65,6 +65,10 @@ func makePlan(old *dts.RecurringTask, c cron.Schedule, in planInput) dts.Plan {
 		b.ahead()
 	case dts.Completed: // what was planned before may have been missed all the same
 		b.catchUp()
+	case dts.Ended: // an occurrence ran when it was cancelled, and its result was lost with the server
+		for _, t := range in.late {
+			b.skipTask(t, dts.ReasonCancelled)
+		}
 	}
 	return b.plan
 }

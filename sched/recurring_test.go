@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -259,6 +260,121 @@ func TestOverlapInBackoff(t *testing.T) {
 		want := []string{"00:01:00 SUCCESS", "00:02:00 skipped 1 OVERLAP", "00:03:00 SUCCESS"}
 		if diff := cmp.Diff(want, w.ledger(r.ID)); diff != "" {
 			t.Errorf("ledger (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// failing is a store some of whose accesses fail while it is told to.
+type failing struct {
+	sched.Store
+	reads, results, plans atomic.Bool
+	asked                 atomic.Int64 // plans that failed
+}
+
+func (f *failing) ActiveRuns(ctx context.Context, id, except string) (int, error) {
+	if f.reads.Load() {
+		return 0, dts.Errorf(dts.ErrUnavailable, "no")
+	}
+	return f.Store.ActiveRuns(ctx, id, except)
+}
+
+func (f *failing) Write(ctx context.Context, fence dts.Fence, recs []*dts.Record) error {
+	if f.results.Load() {
+		return dts.Errorf(dts.ErrFull, "no")
+	}
+	return f.Store.Write(ctx, fence, recs)
+}
+
+func (f *failing) SavePlans(ctx context.Context, fence dts.Fence, plans []dts.Plan, now time.Time) []error {
+	if !f.plans.Load() {
+		return f.Store.SavePlans(ctx, fence, plans, now)
+	}
+	if f.asked.Add(1) == 1000 {
+		f.plans.Store(false) // in fake time it would never end
+	}
+	errs := make([]error, len(plans))
+	for i := range errs {
+		errs[i] = dts.Errorf(dts.ErrFull, "no")
+	}
+	return errs
+}
+
+// inFailingWorld is inWorld with a store that can be told to fail.
+func inFailingWorld(t *testing.T, f func(w *world, st *failing)) {
+	t.Helper()
+	st := &failing{}
+	inWorld(t, func(o *sched.Options) { st.Store, o.Store = o.Store, st }, func(w *world) { f(w, st) })
+}
+
+// TestOverlapWhileTheStoreFails: while the store cannot say whether an occurrence is active, the next does not start.
+func TestOverlapWhileTheStoreFails(t *testing.T) {
+	no := false
+	inFailingWorld(t, func(w *world, st *failing) {
+		var runs atomic.Int64
+		w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
+			if runs.Add(1) == 1 {
+				return fails(ctx, j)
+			}
+			return dts.Outcome{State: dts.AttemptSuccess}
+		})
+		r := w.every("* * * * *", func(r *dts.RecurringTask) {
+			r.OverlapPolicy = dts.OverlapSkip
+			r.Retry = dts.Retry{MaxAttempts: 2, Backoff: dts.Fixed, BaseDelayMS: 90_000, Jitter: &no}
+		})
+		w.settle(90 * time.Second)
+		st.reads.Store(true)
+		w.settle(33 * time.Second)
+		st.reads.Store(false)
+		w.settle(2 * time.Minute)
+		want := []string{"00:01:00 SUCCESS", "00:02:00 skipped 1 OVERLAP", "00:03:00 SUCCESS", "00:04:00 SUCCESS"}
+		if diff := cmp.Diff(want, w.ledger(r.ID)); diff != "" {
+			t.Errorf("ledger (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestCancelledWhileResultIsLost: an occurrence ran while its recurring task was cancelled, and the server died before
+// its result was written. Missed by then, it is accounted for and not PENDING for ever.
+func TestCancelledWhileResultIsLost(t *testing.T) {
+	inFailingWorld(t, func(w *world, st *failing) {
+		r := w.every("* * * * *", nil)
+		st.results.Store(true)
+		w.settle(61 * time.Second)
+		if _, err := w.s.CancelRecurring(w.ctx, dts.DefaultTenant, r.ID, "tester"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.s.Stop(w.ctx); err == nil {
+			t.Fatal("the result was written")
+		}
+		if err := w.st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		st.results.Store(false)
+		time.Sleep(time.Hour)
+		w.start()
+		w.settle(time.Minute)
+		if diff := cmp.Diff([]string{"00:01:00 skipped 1 CANCELLED"}, w.ledger(r.ID)); diff != "" {
+			t.Errorf("ledger (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestMissedWhileTheDiskIsFull: missed occurrences whose plan cannot be written are planned again twice a second, not
+// as fast as possible.
+func TestMissedWhileTheDiskIsFull(t *testing.T) {
+	inFailingWorld(t, func(w *world, st *failing) {
+		r := w.every("* * * * *", nil)
+		w.settle(90 * time.Second)
+		st.plans.Store(true)
+		w.step(4 * time.Minute) // the next occurrences are missed
+		w.settle(time.Minute)
+		if n := st.asked.Load(); n == 0 || n > 130 {
+			t.Errorf("%d plans in a minute", n)
+		}
+		st.plans.Store(false)
+		w.settle(time.Minute)
+		if got := w.ledger(r.ID); len(got) < 6 {
+			t.Errorf("ledger %v", got)
 		}
 	})
 }
