@@ -113,6 +113,7 @@ func (l *loop) run() {
 			if w.Stepped {
 				l.s.clock.stepped()
 				l.s.log.Warn("the clock was stepped", "now", l.s.clock.now())
+				l.forgetRetries()
 				l.s.wakePlanner()
 			}
 		case <-l.s.in.wake:
@@ -121,6 +122,16 @@ func (l *loop) run() {
 		for i, f := range buf {
 			f(l)
 			buf[i] = nil
+		}
+	}
+}
+
+// forgetRetries lets the store be read again at once: by a clock that was set back, the time until then may be hours.
+func (l *loop) forgetRetries() {
+	l.scanAt = time.Time{}
+	for _, p := range l.pools {
+		for rank := range p.waiting {
+			p.waiting[rank].retryAt = time.Time{}
 		}
 	}
 }

@@ -278,6 +278,13 @@ func (f *failing) ActiveRuns(ctx context.Context, id, except string) (int, error
 	return f.Store.ActiveRuns(ctx, id, except)
 }
 
+func (f *failing) Load(ctx context.Context, ids []string) ([]*dts.Task, error) {
+	if f.reads.Load() {
+		return nil, dts.Errorf(dts.ErrUnavailable, "no")
+	}
+	return f.Store.Load(ctx, ids)
+}
+
 func (f *failing) Write(ctx context.Context, fence dts.Fence, recs []*dts.Record) error {
 	if f.results.Load() {
 		return dts.Errorf(dts.ErrFull, "no")
@@ -329,6 +336,22 @@ func TestOverlapWhileTheStoreFails(t *testing.T) {
 		want := []string{"00:01:00 SUCCESS", "00:02:00 skipped 1 OVERLAP", "00:03:00 SUCCESS", "00:04:00 SUCCESS"}
 		if diff := cmp.Diff(want, w.ledger(r.ID)); diff != "" {
 			t.Errorf("ledger (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestClockSetBackAfterAFailedRead: the store is read again soon, not when the clock shows that time again.
+func TestClockSetBackAfterAFailedRead(t *testing.T) {
+	inFailingWorld(t, func(w *world, st *failing) {
+		w.add(10*time.Second, nil)
+		st.reads.Store(true)
+		w.settle(8*time.Second + 100*time.Millisecond)
+		st.reads.Store(false)
+		w.step(-time.Hour)
+		task := w.add(time.Minute, nil)
+		w.settle(2 * time.Minute)
+		if got := w.task(task.ID); got.Status != dts.Success || *got.LatenessUS > 1000 {
+			t.Errorf("the task is %s, started %s, due %s", got.Status, got.StartedAt, got.DueAt)
 		}
 	})
 }
