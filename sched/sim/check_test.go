@@ -87,7 +87,8 @@ func (w *world) askTask(t *dts.Task) {
 	late := wall.Sub(t.RunAt)
 	switch t.Status {
 	case dts.Pending:
-		if late > time.Second && w.free(t.TargetType) {
+		if late > time.Second && w.free(t.TargetType) && (w.opts.HeapLimit == 0 || w.free(dts.HTTPCallback) && w.free(dts.Command)) {
+			// While what waits for slots of one kind fills the heap, the other kind is read no further either.
 			w.violate("I6", "%s has been due for %v and nothing has happened to it", name, late)
 		}
 	case dts.Running:
@@ -194,8 +195,10 @@ func (w *world) askRecurring(s *schedule) {
 	for i := range s.versions {
 		v := &s.versions[i]
 		to := through
-		if i+1 < len(s.versions) && s.versions[i+1].from.Before(to) {
-			to = s.versions[i+1].from
+		for _, later := range s.versions[i+1:] { // after the clock was set back it may begin before this one
+			if later.from.Before(to) {
+				to = later.from
+			}
 		}
 		for _, at := range v.instants(v.from, to, 5000) {
 			w.tally[instants]++

@@ -362,15 +362,19 @@ func (w *world) changeTask() {
 		switch verb {
 		case dts.RetryNow:
 			n.requeues++
+			n.requeuing++
 			n.cancelled = false
 		case dts.Delete:
 			n.deletes++
 		}
-		before := n.requeues
+		before, alone := n.requeues, n.requeuing == 0 // a retry that is under way may come after the cancel
 		w.db.mu.Unlock()
 		after, err := p.s.DoTask(ctx, t.TenantID, t.ID, verb, "sim")
 		w.db.mu.Lock()
-		if verb == dts.Cancel && err == nil && after.Status == dts.Cancelled && n.requeues == before {
+		switch {
+		case verb == dts.RetryNow:
+			n.requeuing--
+		case verb == dts.Cancel && err == nil && after.Status == dts.Cancelled && alone && n.requeues == before:
 			n.cancelled = true
 		}
 		w.db.mu.Unlock()
@@ -567,7 +571,8 @@ func (w *world) changeRecurring() {
 			_, err := p.s.CancelRecurring(ctx, tenant, id, "sim")
 			w.db.mu.Lock()
 			if err == nil && s.endedAt.IsZero() {
-				s.endedAt = w.wall()
+				w.wall()
+				s.endedAt = w.newest // what was due by any time that the clock has shown may have started
 			}
 			w.db.mu.Unlock()
 			return err

@@ -33,6 +33,7 @@ type proc struct {
 type liveRun struct {
 	task    *dts.Task
 	number  int
+	from    time.Time
 	process *dts.Process
 }
 

@@ -21,7 +21,7 @@ func (p *proc) Run(ctx context.Context, job dts.Job) dts.Outcome {
 		return lost
 	}
 	w.checkStart(p, t, job.Number)
-	r := &liveRun{task: t, number: job.Number}
+	r := &liveRun{task: t, number: job.Number, from: time.Now()}
 	p.live[t.ID] = r
 	if t.TargetType == dts.Command {
 		w.groups++
@@ -233,11 +233,30 @@ func (w *world) checkOccurrence(p *proc, t *dts.Task, number int, n *note) {
 		return
 	}
 	for _, o := range p.live {
-		if o.task.RecurringTaskID == t.RecurringTaskID && o.task.ID != t.ID {
+		if o.task.RecurringTaskID == t.RecurringTaskID && o.task.ID != t.ID && !w.abreast(o) && !later(t, o.task) {
 			w.violate("overlap", "%s starts while %s runs", name, w.name(o.task))
 		}
 	}
 	if w.roomy && !w.weather.bad() && time.Since(w.calmFrom) > slack && !w.busyUntil.After(time.Now()) && w.db.activeRuns(t.RecurringTaskID, t.ID) > 0 {
 		w.violate("overlap", "%s starts while an earlier occurrence has not ended", name)
 	}
+}
+
+// abreast reports whether a run started at this very instant, so that it may have been decided on after whatever starts
+// now: nothing keeps a run that is asked for from starting. A retry had to be known, unless slots are few and the instant
+// of what starts now has long passed.
+func (w *world) abreast(r *liveRun) bool {
+	if !r.from.Equal(time.Now()) {
+		return false
+	}
+	if r.number == 1 || !w.roomy {
+		return true
+	}
+	list := w.db.attempts[r.task.ID] // the attempt before may be of this instant as well
+	return len(list) >= r.number-1 && list[r.number-2].CompletedAt.Equal(dts.Micros(w.wall()))
+}
+
+// later reports whether o, a run that was asked for, may have started while the start of t was being written first.
+func later(t, o *dts.Task) bool {
+	return t.Delivery == dts.AtMostOnce && o.Origin != dts.OriginSchedule
 }

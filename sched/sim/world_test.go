@@ -68,6 +68,7 @@ type note struct {
 	touched   bool      // a request has tried to change it
 	touchedAt time.Time // when the last one ended
 	requeues  int       // requests that may have made it run once more
+	requeuing int       // those under way
 	deletes   int       // requests that may have deleted it
 	cancelled bool      // a cancel was acknowledged and nothing has tried to bring it back
 	starts    int
