@@ -12,6 +12,7 @@ PLATFORMS := linux-amd64 linux-arm64 linux-arm darwin-arm64
 TESTFLAGS ?=
 RACE      ?= . ./exec/... ./sched/... ./store/... ./web/...
 ROUNDS    ?= 36
+HISTORIES ?= 6000
 FUZZTIME  ?= 10s
 PREFIX    ?= /usr/local
 UNITDIR   ?= /etc/systemd/system
@@ -55,7 +56,7 @@ cross: $(PLATFORMS:%=cross-%) ## build for every platform
 cross-%:
 	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o bin/dts-$* ./cmd/dts
 
-.PHONY: bench bench-all crash fuzz
+.PHONY: bench bench-all crash sim faults fuzz
 bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench
 
@@ -64,6 +65,18 @@ bench-all: build ## the same with the long scenarios, in about an hour
 
 crash: ## break a real server and what surrounds it ROUNDS times (36; the long form is 2000), and look for what is lost
 	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^Test(Crash|Hostile)' -count 1 -v -timeout 24h ./cmd/dts
+
+# One process for each core: handing a history's goroutines from core to core costs more than it gains.
+CORES = $(shell getconf _NPROCESSORS_ONLN)
+sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the long form is 1000000), and look for what is lost
+	@go test -c -o bin/sim.test ./sched/sim && for i in $$(seq $(CORES)); do \
+	(cd sched/sim && DTS_SIM_HISTORIES=$$(($(HISTORIES) / $(CORES))) GOMAXPROCS=1 ../../bin/sim.test -test.run '^TestSim$$' -test.v -test.timeout 0 >../../bin/sim.$$i) & pids="$$pids $$!"; done; \
+	failed=0; for p in $$pids; do wait $$p || failed=1; done; \
+	for i in $$(seq $(CORES)); do cat bin/sim.$$i; done | awk '/^ +[0-9]+ [A-Za-z]/ { n = $$1; sub(/^ +[0-9]+ /, ""); if (!($$0 in sum)) name[++k] = $$0; sum[$$0] += n; next } \
+	!/^(===|---|PASS|FAIL)/ { print } END { for (i = 1; i <= k; i++) printf "%12d %s\n", sum[name[i]], name[i] }'; exit $$failed
+
+faults: ## plant faults one by one, and demand that the tests find each
+	DTS_SIM_FAULTS=all go test -run '^TestFaults$$' -count 1 -v -timeout 1h ./sched/sim
 
 fuzz: ## fuzz each parser for FUZZTIME
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \

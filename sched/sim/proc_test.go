@@ -17,7 +17,6 @@ import (
 type proc struct {
 	w       *world
 	epoch   int
-	term    int64 // of its fence
 	s       *sched.Scheduler
 	dead    chan struct{} // closed when it is killed
 	pending sync.WaitGroup
@@ -254,7 +253,7 @@ func (p *proc) read(ctx context.Context, get func()) error {
 // The methods of sched.Store.
 
 func (p *proc) Begin(ctx context.Context, n dts.Node) (f dts.Fence, err error) {
-	err = p.write(ctx, "begin", func() error { f = p.w.db.begin(n); p.term = f.Term; return nil })
+	err = p.write(ctx, "begin", func() error { f = p.w.db.begin(n); p.w.tryLate(); return nil })
 	return f, err
 }
 
@@ -321,31 +320,43 @@ func (p *proc) Load(ctx context.Context, ids []string) (list []*dts.Task, err er
 	return list, err
 }
 
-// Write of a dead process reaches the database as well, late: the fence must refuse it.
+// Write and Change of a dead process reach the database as well, late: after the next process has begun. The fence must
+// refuse them.
 func (p *proc) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error {
-	w, d := p.w, p.w.db
 	copies := make([]*dts.Record, len(recs))
 	for i, r := range recs {
 		copies[i] = clone(r)
 		copies[i].Task = clone(r.Task)
 	}
-	err := p.write(ctx, "write", func() error { return d.write(f, copies) })
-	if errors.Is(err, errGone) {
-		d.mu.Lock()
-		if d.term > p.term {
-			w.tally[stale]++
-			if d.write(f, copies) == nil {
-				w.violate("I5", "a write of a dead process was accepted")
-			}
-		}
-		d.mu.Unlock()
-	}
-	return err
+	apply := func() error { return p.w.db.write(f, copies) }
+	return p.late(p.write(ctx, "write", apply), apply)
 }
 
 func (p *proc) Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error {
 	copies := copyChanges(changes)
-	return p.write(ctx, "change", func() error { return p.w.db.change(f, copies, now) })
+	apply := func() error { return p.w.db.change(f, copies, now) }
+	return p.late(p.write(ctx, "change", apply), apply)
+}
+
+// late keeps a write that its process did not live to see done.
+func (p *proc) late(err error, apply func() error) error {
+	if errors.Is(err, errGone) {
+		p.w.db.mu.Lock()
+		p.w.late = append(p.w.late, apply)
+		p.w.db.mu.Unlock()
+	}
+	return err
+}
+
+// tryLate sends them. The database's mutex is held.
+func (w *world) tryLate() {
+	for _, apply := range w.late {
+		w.tally[stale]++
+		if apply() == nil {
+			w.violate("I5", "a write of a dead process was accepted")
+		}
+	}
+	w.late = nil
 }
 
 func copyChanges(changes []dts.Change) []dts.Change {

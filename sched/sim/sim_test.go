@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,9 @@ func statusTally(s dts.Status) int {
 	return open
 }
 
+// progress is how often a long run says how far it is.
+const progress = 10 * time.Second
+
 // TestSim runs histories: as many as fit into DTS_SIM_SECONDS (default 5), or DTS_SIM_HISTORIES of them, or with
 // DTS_SIM_SEED that one alone, with everything that happened in it.
 func TestSim(t *testing.T) {
@@ -74,14 +78,22 @@ func TestSim(t *testing.T) {
 	if limit == 0 {
 		limit, end = 1<<40, time.Now().Add(time.Duration(setting(t, "DTS_SIM_SECONDS", 5))*time.Second)
 	}
+	if os.Getenv("GOGC") == "" { // a history leaves little behind
+		defer debug.SetGCPercent(debug.SetGCPercent(1600))
+	}
 	base := rand.Uint64() >> 1
 	var sum tally
 	n, bad, began := 0, 0, time.Now()
+	tell := began.Add(progress)
 	for ; n < limit && (end.IsZero() || time.Now().Before(end)) && bad < 3; n++ {
 		seed := base + uint64(n)
 		if w := history(t, seed, &sum); len(w.violations) > 0 {
 			bad++
 			t.Errorf("a promise was broken. Again: DTS_SIM_SEED=%d go test -run '^TestSim$' -count 1 -v ./sched/sim\n%s", seed, w.report())
+		}
+		if now := time.Now(); now.After(tell) {
+			fmt.Fprintf(os.Stderr, "%d histories, %d failed, %.0f a second, from seed %d on\n", n+1, bad, float64(n+1)/now.Sub(began).Seconds(), base)
+			tell = now.Add(progress)
 		}
 	}
 	took := time.Since(began)

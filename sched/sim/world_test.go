@@ -45,6 +45,7 @@ type world struct {
 	stepped    bool          // the clock was set back
 	orphans    []*liveRun
 	orphanHunt bool
+	late       []func() error // writes of dead processes
 	tasks      map[string]*note
 	plans      map[string]*schedule
 	started    map[attempt]bool
