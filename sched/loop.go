@@ -222,19 +222,26 @@ func (l *loop) scan(now time.Time) {
 		return
 	}
 	// Raised before the scan, so that a task inserted meanwhile is pushed by whoever inserted it.
-	raised := dts.Mark{RunAt: through, Rank: 1 << 30}
-	l.mark = raised
+	l.mark = dts.Mark{RunAt: through, Rank: 1 << 30}
 	l.scanning, l.lastScan = true, now
+	l.read(after, l.mark)
+}
+
+// read reads what is due after a mark, chunk by chunk, up to the raised mark or until the heap is full.
+func (l *loop) read(after, raised dts.Mark) {
 	limit := min(loadChunk, l.s.o.HeapLimit)
 	l.s.wg.Go(func() {
-		list, err := l.s.o.Store.LoadDue(l.s.ctx, after, through, limit)
+		list, err := l.s.o.Store.LoadDue(l.s.ctx, after, raised.RunAt, limit)
 		l.s.in.post(func(l *loop) {
-			l.scanning = false
-			switch n := len(list); {
+			n := len(list)
+			more := n == limit && l.mark == raised && l.heapSize()+n <= 2*l.s.o.HeapLimit
+			l.scanning = more
+			switch {
 			case err != nil:
 				l.s.logStore("load due tasks", err)
 				l.scanAt = l.s.clock.now().Add(retryStore)
 				l.lower(after)
+			case more:
 			case n == limit:
 				l.lower(list[n-1].Mark())
 			default:
@@ -243,6 +250,9 @@ func (l *loop) scan(now time.Time) {
 			l.s.strangers.Add(1)
 			for i := range list {
 				l.add(list[i], nil)
+			}
+			if more {
+				l.read(list[n-1].Mark(), raised)
 			}
 		})
 	})

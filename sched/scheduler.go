@@ -86,7 +86,7 @@ type Options struct {
 
 	HTTPSlots     int           // HTTP calls in flight; default 256
 	CommandSlots  int           // commands at once; default 64
-	HeapLimit     int           // tasks held in memory until they are due; default 100,000
+	HeapLimit     int           // tasks held in memory until they are due, at times twice as many; default 150,000
 	ClaimLimit    int           // tasks of one kind and priority claimed and not started; default 2,048
 	DrainTimeout  time.Duration // how long Stop lets runs go on; default 30 s
 	Retention     time.Duration // finished tasks are kept this long; default 30 days
@@ -144,7 +144,7 @@ type Scheduler struct {
 func New(o Options) *Scheduler {
 	setDefault(&o.HTTPSlots, 256)
 	setDefault(&o.CommandSlots, 64)
-	setDefault(&o.HeapLimit, 100_000)
+	setDefault(&o.HeapLimit, 150_000)
 	setDefault(&o.ClaimLimit, 2048)
 	setDefault(&o.DrainTimeout, 30*time.Second)
 	setDefault(&o.Retention, 30*24*time.Hour)
