@@ -80,7 +80,7 @@ func (c *crash) check() {
 func (c *crash) checkLog() {
 	for line := range strings.Lines(c.server.log()) {
 		bad := strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:")
-		if strings.Contains(line, "level=ERROR") && !strings.Contains(line, "the server is stopping") { // an answer to a request, in a clean stop
+		if strings.Contains(line, "level=ERROR") {
 			bad = bad || !c.faults || strings.Contains(line, "is lost") || strings.Contains(line, "damaged")
 		}
 		if bad {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -170,9 +171,14 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 // fail answers with a problem, and logs what the caller does not get to see.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, path string, err error) {
 	status := WriteProblem(w, err)
-	if status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		h.Log.Error("request failed", "method", r.Method, "path", path, "status", status, "error", cause(err))
+	if status < http.StatusInternalServerError || r.Context().Err() != nil {
+		return
 	}
+	level := slog.LevelError
+	if status == http.StatusServiceUnavailable { // for a while, as when the server is stopping
+		level = slog.LevelWarn
+	}
+	h.Log.Log(r.Context(), level, "request failed", "method", r.Method, "path", path, "status", status, "error", cause(err))
 }
 
 // cause returns the innermost error that the log should show: a dts.Error hides its cause from its text.
