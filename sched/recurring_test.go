@@ -267,19 +267,19 @@ func TestOverlapInBackoff(t *testing.T) {
 // failing is a store some of whose accesses fail while it is told to.
 type failing struct {
 	sched.Store
-	reads, results, plans atomic.Bool
-	asked                 atomic.Int64 // plans that failed
+	actives, loads, results, plans atomic.Bool
+	asked                          atomic.Int64 // plans that failed
 }
 
 func (f *failing) ActiveRuns(ctx context.Context, id, except string) (int, error) {
-	if f.reads.Load() {
+	if f.actives.Load() {
 		return 0, dts.Errorf(dts.ErrUnavailable, "no")
 	}
 	return f.Store.ActiveRuns(ctx, id, except)
 }
 
 func (f *failing) Load(ctx context.Context, ids []string) ([]*dts.Task, error) {
-	if f.reads.Load() {
+	if f.loads.Load() {
 		return nil, dts.Errorf(dts.ErrUnavailable, "no")
 	}
 	return f.Store.Load(ctx, ids)
@@ -329,9 +329,9 @@ func TestOverlapWhileTheStoreFails(t *testing.T) {
 			r.Retry = dts.Retry{MaxAttempts: 2, Backoff: dts.Fixed, BaseDelayMS: 90_000, Jitter: &no}
 		})
 		w.settle(90 * time.Second)
-		st.reads.Store(true)
+		st.actives.Store(true)
 		w.settle(33 * time.Second)
-		st.reads.Store(false)
+		st.actives.Store(false)
 		w.settle(2 * time.Minute)
 		want := []string{"00:01:00 SUCCESS", "00:02:00 skipped 1 OVERLAP", "00:03:00 SUCCESS", "00:04:00 SUCCESS"}
 		if diff := cmp.Diff(want, w.ledger(r.ID)); diff != "" {
@@ -344,9 +344,9 @@ func TestOverlapWhileTheStoreFails(t *testing.T) {
 func TestClockSetBackAfterAFailedRead(t *testing.T) {
 	inFailingWorld(t, func(w *world, st *failing) {
 		w.add(10*time.Second, nil)
-		st.reads.Store(true)
+		st.loads.Store(true)
 		w.settle(8*time.Second + 100*time.Millisecond)
-		st.reads.Store(false)
+		st.loads.Store(false)
 		w.step(-time.Hour)
 		task := w.add(time.Minute, nil)
 		w.settle(2 * time.Minute)

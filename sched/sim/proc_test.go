@@ -23,8 +23,9 @@ type proc struct {
 
 	// Under the database's mutex.
 	gone    bool
-	behind  bool // it was started with a clock that was behind what it had shown
-	crashIn int  // it is killed at this step; 0: not
+	behind  bool      // it was started with a clock that was behind what it had shown
+	stopAt  time.Time // it was asked to end
+	crashIn int       // it is killed at this step; 0: not
 	live    map[string]*liveRun
 }
 
@@ -335,7 +336,11 @@ func (p *proc) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
 func (p *proc) Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error {
 	copies := copyChanges(changes)
 	apply := func() error { return p.w.db.change(f, copies, now) }
-	return p.late(p.write(ctx, "change", apply), apply)
+	err := p.write(ctx, "change", apply)
+	if len(changes) == 0 {
+		return err
+	}
+	return p.late(err, apply)
 }
 
 // late keeps a write that its process did not live to see done.

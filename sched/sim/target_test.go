@@ -126,6 +126,13 @@ func (w *world) checkStart(p *proc, t *dts.Task, number int) {
 	if w.newest.Before(t.RunAt) { // a clock that was set back has shown that time already
 		w.violate("early", "%s starts %v before its time", name, t.RunAt.Sub(wall))
 	}
+	first := t.Delivery == dts.AtMostOnce // its start was decided on before it was written
+	if !first && !t.ExpiresAt.IsZero() && wall.After(t.ExpiresAt) && n.flight == 0 {
+		w.violate("expired", "%s starts %v after expires_at", name, wall.Sub(t.ExpiresAt))
+	}
+	if !first && !p.stopAt.IsZero() && time.Now().After(p.stopAt) {
+		w.violate("stop", "%s starts %v after the server began to stop", name, time.Since(p.stopAt))
+	}
 	w.checkStored(t, number, n, wall)
 	w.checkRetry(t, number, n)
 	w.checkLate(p, t, number, n, wall)

@@ -196,6 +196,9 @@ func (w *world) crash() {
 func (w *world) stop() {
 	w.tally[stops]++
 	p := w.p
+	w.db.mu.Lock()
+	p.stopAt = time.Now()
+	w.db.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	_ = p.s.Stop(ctx) // fails with the store; what is lost then is recovered
