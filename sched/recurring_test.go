@@ -56,6 +56,11 @@ func TestDowntime(t *testing.T) {
 			"00:04:00 skipped 1 CATCH_UP", "00:05:00 SUCCESS", "00:06:00 SUCCESS"}},
 		{dts.SkipMissed, 5 * time.Minute, []string{"00:01:00 SUCCESS", "00:02:00 skipped 1 CATCH_UP", "00:03:00 skipped 1 CATCH_UP",
 			"00:04:00 skipped 1 CATCH_UP", "00:05:00 skipped 1 CATCH_UP", "00:06:00 SUCCESS"}},
+		// Beyond what was planned too: one run for all of them.
+		{dts.RunLatest, time.Hour, []string{"00:01:00 SUCCESS", "00:02:00 skipped 1 CATCH_UP", "00:03:00 skipped 1 CATCH_UP",
+			"00:04:00 skipped 1 CATCH_UP", "00:05:00 skipped 1 CATCH_UP", "00:06:00 skipped 1 CATCH_UP", "00:07:00 skipped 1 CATCH_UP",
+			"00:08:00 skipped 1 CATCH_UP", "00:09:00 skipped 1 CATCH_UP", "00:10:00 skipped 1 CATCH_UP", "00:11:00 skipped 49 CATCH_UP",
+			"01:00:00 SUCCESS", "01:01:00 SUCCESS"}},
 	} {
 		t.Run(fmt.Sprintf("%s %v", c.mode, c.down), func(t *testing.T) {
 			inWorld(t, nil, func(w *world) {

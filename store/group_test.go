@@ -25,12 +25,15 @@ type fakeBackend struct {
 	noIndex bool                         // refuse without saying which statement
 }
 
-func (f *fakeBackend) Apply(_ context.Context, batch ...Stmt) ([]Result, error) {
+func (f *fakeBackend) Apply(ctx context.Context, batch ...Stmt) ([]Result, error) {
 	if f.entered != nil {
 		f.entered <- struct{}{}
 	}
 	if f.hold != nil {
 		<-f.hold
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -135,6 +135,12 @@ func (d *database) remove(id string) {
 		delete(d.occur, occurrenceOf(t))
 	}
 	delete(d.tasks, id)
+	if t.Seq == d.seq { // the next one gets it again
+		d.seq = 0
+		for _, o := range d.tasks {
+			d.seq = max(d.seq, o.Seq)
+		}
+	}
 	delete(d.attempts, id)
 	delete(d.outputs, id)
 }
@@ -151,16 +157,27 @@ func (d *database) claimKey(tenant, k, hash, id string) bool {
 }
 
 func (d *database) insertTasks(f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	hashes := map[string]string{}
 	for _, t := range tasks {
 		if !t.PickedAt.IsZero() {
 			if err := d.fenced(f); err != nil {
 				return nil, err
 			}
 		}
-		if old, ok := d.keys[t.TenantID+"/"+t.IdempotencyKey]; ok && t.IdempotencyKey != "" && old.hash != t.RequestHash {
+		if t.IdempotencyKey == "" {
+			continue
+		}
+		name := t.TenantID + "/" + t.IdempotencyKey
+		hash, used := hashes[name] // of this batch
+		if old, ok := d.keys[name]; ok {
+			hash, used = old.hash, true
+		}
+		hashes[name] = t.RequestHash
+		if used && hash != t.RequestHash {
 			return nil, dts.Errorf(dts.ErrConflict, "the idempotency key was used before with another request: %w", errRefused)
 		}
 	}
+	var gone error
 	out := make([]dts.Created[*dts.Task], len(tasks))
 	for i, t := range tasks {
 		out[i].Item = t
@@ -176,11 +193,12 @@ func (d *database) insertTasks(f dts.Fence, tasks []*dts.Task) ([]dts.Created[*d
 		}
 		first := d.tasks[owner]
 		if first == nil {
-			return nil, dts.Errorf(dts.ErrConflict, "what the idempotency key made has been deleted since")
+			gone = dts.Errorf(dts.ErrConflict, "what the idempotency key made has been deleted since") // the others are inserted
+			continue
 		}
 		out[i] = dts.Created[*dts.Task]{Item: clone(first), Existed: true}
 	}
-	return out, nil
+	return out, gone
 }
 
 func (d *database) task(tenant, id string) (*dts.Task, error) {
@@ -383,10 +401,9 @@ func (d *database) insertRecurring(p dts.Plan) (dts.Created[*dts.RecurringTask],
 	}
 	if d.recurring[r.ID] == nil {
 		d.onPlan(&p)
-		d.seq++
 		c := clone(r)
 		c.RequestHash = ""
-		d.recurring[r.ID], d.order[r.ID] = c, d.seq
+		d.recurring[r.ID], d.order[r.ID] = c, int64(len(d.order))
 		for _, t := range p.Insert {
 			d.insert(t)
 		}
