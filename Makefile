@@ -13,6 +13,7 @@ TESTFLAGS ?=
 RACE      ?= . ./exec/... ./sched/... ./store/... ./web/...
 ROUNDS    ?= 36
 HISTORIES ?= 6000
+FAULTS    ?= all
 FUZZTIME  ?= 10s
 PREFIX    ?= /usr/local
 UNITDIR   ?= /etc/systemd/system
@@ -75,8 +76,8 @@ sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the lo
 	for i in $$(seq $(CORES)); do cat bin/sim.$$i; done | awk '/^ +[0-9]+ [A-Za-z]/ { n = $$1; sub(/^ +[0-9]+ /, ""); if (!($$0 in sum)) name[++k] = $$0; sum[$$0] += n; next } \
 	!/^(===|---|PASS|FAIL)/ { print } END { for (i = 1; i <= k; i++) printf "%12d %s\n", sum[name[i]], name[i] }'; exit $$failed
 
-faults: ## plant faults one by one, and demand that the tests find each
-	DTS_SIM_FAULTS=all go test -run '^TestFaults$$' -count 1 -v -timeout 1h ./sched/sim
+faults: ## plant FAULTS (all, quick, or a part of a name) one by one, and demand that the tests find each
+	DTS_SIM_FAULTS='$(FAULTS)' go test -run '^TestFaults$$' -count 1 -v -timeout 1h ./sched/sim
 
 fuzz: ## fuzz each parser for FUZZTIME
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \

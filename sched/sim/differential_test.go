@@ -40,7 +40,7 @@ type pair struct {
 // TestStoreIsLikeSQL does the same random things to the store in memory and to the real one, and compares answers and
 // contents: the simulation is worth what its store is. DTS_SIM_SEED replays one run.
 func TestStoreIsLikeSQL(t *testing.T) {
-	base, runs := rand.Uint64()>>1, 8
+	base, runs := rand.Uint64()>>1, 4
 	if seed := setting(t, "DTS_SIM_SEED", 0); seed > 0 {
 		base, runs = uint64(seed), 1
 	}

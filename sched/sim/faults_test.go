@@ -178,7 +178,7 @@ func (f *fault) check(t *testing.T, root string) {
 	defer cancel()
 	run := exec.CommandContext(ctx, bin, "-test.run", "^("+f.run+")$", "-test.timeout", "60s", "-test.short")
 	run.Dir = filepath.Join(root, f.pkg)
-	run.Env = append(os.Environ(), "DTS_SIM_FAULTS=", "DTS_SIM_SEED=", "DTS_SIM_HISTORIES=4000", "GOMAXPROCS=1")
+	run.Env = append(os.Environ(), "DTS_SIM_FAULTS=", "DTS_SIM_SEED=", "DTS_SIM_HISTORIES=12000", "GOMAXPROCS=1")
 	out, err := run.CombinedOutput()
 	var exit *exec.ExitError
 	switch found := regexp.MustCompile(f.wants).Find(out); {

@@ -229,7 +229,7 @@ func (p *proc) read(ctx context.Context, get func()) error {
 	if !w.orphanHunt {
 		f = w.roll(false)
 	}
-	if f.delay > 0 {
+	wait := func() {
 		d.mu.Unlock()
 		select {
 		case <-time.After(f.delay):
@@ -237,6 +237,10 @@ func (p *proc) read(ctx context.Context, get func()) error {
 		case <-p.dead:
 		}
 		d.mu.Lock()
+	}
+	early := f.delay > 0 && f.err == nil && w.chance.IntN(2) == 0 // what it tells may have changed by the time of its answer
+	if f.delay > 0 && !early {
+		wait()
 	}
 	defer d.mu.Unlock()
 	switch {
@@ -248,6 +252,12 @@ func (p *proc) read(ctx context.Context, get func()) error {
 		return f.err
 	}
 	get()
+	if early {
+		wait()
+		if p.gone || ctx.Err() != nil {
+			return dts.Errorf(dts.ErrUnavailable, "given up")
+		}
+	}
 	return nil
 }
 
