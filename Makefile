@@ -36,16 +36,17 @@ build: ## build bin/dts
 run: build ## build, and start a server with its data in .data
 	bin/dts serve --data .data
 
+# The profile in cmd/dts/default.pgo is for the program; without it tests and vet need no second build of everything.
 test: ## run the tests
-	go test -timeout 10m $(TESTFLAGS) ./...
+	go test -pgo=off -timeout 10m $(TESTFLAGS) ./...
 
 .PHONY: race vet staticcheck fmt-check cross
 race: ## run the tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short -timeout 15m $(RACE)
 
 vet: ## run go vet, for each operating system
-	go vet ./...
-	GOOS=darwin GOARCH=arm64 go vet ./...
+	go vet -pgo=off ./...
+	GOOS=darwin GOARCH=arm64 go vet -pgo=off ./...
 
 staticcheck: ## run staticcheck
 	go tool -modfile=tools.mod staticcheck ./...
@@ -57,12 +58,16 @@ cross: $(PLATFORMS:%=cross-%) ## build for every platform
 cross-%:
 	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o bin/dts-$* ./cmd/dts
 
-.PHONY: bench bench-all crash sim faults fuzz
+.PHONY: bench bench-all profile crash sim faults fuzz
 bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench
 
 bench-all: build ## the same with the long scenarios, in about an hour
 	bin/dts bench --all
+
+profile: build ## make cmd/dts/default.pgo anew, from profiles of the benchmarks: for optimisation by profile
+	for s in lateness drain create sustained; do bin/dts bench --runs 1 --sustain 60s --cpuprofile bin/$$s.prof $$s || exit 1; done
+	go tool pprof -proto bin/*.prof >cmd/dts/default.pgo
 
 crash: ## break a real server and what surrounds it ROUNDS times (36; the long form is 2000), and look for what is lost
 	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^Test(Crash|Hostile)' -count 1 -v -timeout 24h ./cmd/dts

@@ -100,7 +100,7 @@ func TestBinaryHasNoTestCode(t *testing.T) {
 // list returns the packages and everything that they depend on, tests left out.
 func list(t *testing.T, goos, pattern string) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,Name,Doc,GoFiles,Imports,Standard,Module", pattern)
+	cmd := exec.Command("go", "list", "-pgo=off", "-deps", "-json=ImportPath,Dir,Name,Doc,GoFiles,Imports,Standard,Module", pattern)
 	cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
