@@ -220,7 +220,7 @@ func (w *world) askRecurring(s *schedule) {
 // askSkips holds that a range counts just the instants in it, and that none of them is a task that ran.
 func (w *world) askSkips(s *schedule, tasks map[int64]bool) {
 	for _, k := range w.db.skips[s.id] {
-		list := s.versions[0].instants(k.From.Add(-time.Microsecond), k.To, 10_000)
+		list := s.versions[0].instants(k.From.Add(-time.Microsecond), k.To, int(k.Count)+1)
 		if int64(len(list)) != k.Count {
 			w.violate("I4", "a skip of %s from %s to %s counts %d instants, and there are %d", s.id, clockTime(k.From), clockTime(k.To), k.Count, len(list))
 		}

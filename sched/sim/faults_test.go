@@ -36,6 +36,7 @@ var faults = []fault{
 		pkg:  "./store", run: "TestGroup.*", wants: "--- FAIL|panic"},
 	{name: "a caller's context interrupts the group's transaction", file: "store/group.go",
 		edit: []string{"waiter chan outcome\n\tdone   doneFunc", "waiter chan outcome\n\tdone   doneFunc\n\tctx    context.Context",
+			"bytes: argBytes(batch), done: done}", "bytes: argBytes(batch), done: done, ctx: context.Background()}",
 			"bytes: argBytes(batch), waiter: waiter}", "bytes: argBytes(batch), waiter: waiter, ctx: ctx}",
 			"g.b.Apply(context.Background(), stmts...)", "g.b.Apply(es[0].ctx, stmts...)"},
 		pkg: "./store", run: "TestGroup.*", wants: "--- FAIL"},
