@@ -37,7 +37,8 @@ func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task)
 		batch = append(batch, fence(f, claimed...))
 	}
 	if _, err := s.apply(ctx, "insert tasks", batch...); err != nil {
-		if errors.Is(err, ErrRefused) && len(keys) > 0 {
+		refused, _ := errors.AsType[*RefusedError](err)
+		if refused != nil && len(keys) > 0 && (claimed == nil || refused.Index != len(batch)-1) { // else by the fence
 			return nil, keyConflict(err, keys)
 		}
 		return nil, err
