@@ -159,11 +159,6 @@ func (d *database) claimKey(tenant, k, hash, id string) bool {
 func (d *database) insertTasks(f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
 	hashes := map[string]string{}
 	for _, t := range tasks {
-		if !t.PickedAt.IsZero() {
-			if err := d.fenced(f); err != nil {
-				return nil, err
-			}
-		}
 		if t.IdempotencyKey == "" {
 			continue
 		}
@@ -175,6 +170,11 @@ func (d *database) insertTasks(f dts.Fence, tasks []*dts.Task) ([]dts.Created[*d
 		hashes[name] = t.RequestHash
 		if used && hash != t.RequestHash {
 			return nil, dts.Errorf(dts.ErrConflict, "the idempotency key was used before with another request: %w", errRefused)
+		}
+	}
+	if slices.ContainsFunc(tasks, func(t *dts.Task) bool { return !t.PickedAt.IsZero() }) {
+		if err := d.fenced(f); err != nil {
+			return nil, err
 		}
 	}
 	var gone error
@@ -198,7 +198,10 @@ func (d *database) insertTasks(f dts.Fence, tasks []*dts.Task) ([]dts.Created[*d
 		}
 		out[i] = dts.Created[*dts.Task]{Item: clone(first), Existed: true}
 	}
-	return out, gone
+	if gone != nil {
+		return nil, gone
+	}
+	return out, nil
 }
 
 func (d *database) task(tenant, id string) (*dts.Task, error) {
