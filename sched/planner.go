@@ -313,6 +313,15 @@ func (s *Scheduler) takeBack(tasks []*dts.Task, late []string) {
 // planned tells the loop, and whoever listens, of a plan that was written. strangers is as it was before: where
 // one of its tasks may have been found and changed, or even run, already, what is stored counts.
 func (s *Scheduler) planned(p *dts.Plan, strangers int64) {
+	s.in.post(func(l *loop) { l.setPaused(p.New) })
+	s.takePlanned(p, strangers)
+	if p.Old.Status != p.New.Status {
+		s.bus.publish(recurringEvent(dts.EventChanged, p.New, s.clock.now()))
+	}
+}
+
+// takePlanned gives the loop the occurrences that a plan has inserted, and counts them and the skips.
+func (s *Scheduler) takePlanned(p *dts.Plan, strangers int64) {
 	s.m.scheduled.Add(float64(len(p.Insert)))
 	skipped := len(p.Skips)
 	for i := range p.Changes {
@@ -322,7 +331,6 @@ func (s *Scheduler) planned(p *dts.Plan, strangers int64) {
 	}
 	s.m.skipped.Add(float64(skipped))
 	s.in.post(func(l *loop) {
-		l.setPaused(p.New)
 		// Where it was never replanned, no instant after its cursor can have had a task before.
 		known := s.strangers.Load() == strangers && p.New.PlanVersion == 1
 		for _, t := range p.Insert {
@@ -332,9 +340,6 @@ func (s *Scheduler) planned(p *dts.Plan, strangers int64) {
 			}
 		}
 	})
-	if p.Old == nil || p.Old.Status != p.New.Status {
-		s.bus.publish(recurringEvent(dts.EventChanged, p.New, s.clock.now()))
-	}
 }
 
 func (l *loop) setPaused(r *dts.RecurringTask) {

@@ -26,7 +26,7 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	if err != nil || made.Existed {
 		return made, err
 	}
-	s.planned(&p, strangers)
+	s.takePlanned(&p, strangers) // whether it is paused is not told: somebody may have done that already
 	s.wakePlanner()
 	s.bus.publish(recurringEvent(dts.EventCreated, p.New, s.clock.now()))
 	return made, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -547,6 +548,47 @@ func TestWrongClockFiresNothing(t *testing.T) {
 		}
 		if err := w.s.Ready(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// slowToAnswer is a store that has inserted a recurring task long before it says so.
+type slowToAnswer struct {
+	sched.Store
+	answer chan struct{}
+}
+
+func (s slowToAnswer) InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) (dts.Created[*dts.RecurringTask], error) {
+	made, err := s.Store.InsertRecurring(ctx, p, now)
+	<-s.answer
+	return made, err
+}
+
+// TestPauseBeforeTheCreatorKnows: a recurring task that is paused before its creator has its answer stays paused.
+func TestPauseBeforeTheCreatorKnows(t *testing.T) {
+	var answer chan struct{}
+	inWorld(t, func(o *sched.Options) {
+		answer = make(chan struct{})
+		o.Store = slowToAnswer{o.Store, answer}
+	}, func(w *world) {
+		created := make(chan struct{})
+		go func() {
+			defer close(created)
+			w.every("* * * * *", nil)
+		}()
+		synctest.Wait()
+		page, err := w.st.RecurringTasks(w.ctx, dts.RecurringFilter{TenantID: dts.DefaultTenant, Limit: 1})
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("%d recurring tasks, %v", len(page.Items), err)
+		}
+		if _, err := w.s.PauseRecurring(w.ctx, dts.DefaultTenant, page.Items[0].ID, time.Time{}, "", "tester"); err != nil {
+			t.Fatal(err)
+		}
+		close(answer)
+		<-created
+		w.settle(5 * time.Minute)
+		if n := len(w.run.list()); n != 0 {
+			t.Errorf("%d runs of a paused recurring task", n)
 		}
 	})
 }

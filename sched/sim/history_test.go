@@ -528,7 +528,9 @@ func (w *world) changeRecurring() {
 		}
 		name = "pause until " + clockTime(until)
 		f = func(ctx context.Context, p *proc) error {
+			w.db.mu.Lock()
 			before := s.resumes
+			w.db.mu.Unlock()
 			_, err := p.s.PauseRecurring(ctx, tenant, id, until, "", "sim")
 			w.db.mu.Lock()
 			if err == nil && until.IsZero() && s.resumes == before && s.resuming == 0 {
