@@ -13,6 +13,7 @@ TESTFLAGS ?=
 RACE      ?= . ./exec/... ./sched/... ./store/... ./web/...
 ROUNDS    ?= 36
 HISTORIES ?= 6000
+FROM      ?= random
 FAULTS    ?= all
 FUZZTIME  ?= 10s
 PREFIX    ?= /usr/local
@@ -74,9 +75,9 @@ crash: ## break a real server and what surrounds it ROUNDS times (36; the long f
 
 # One process for each core: handing a history's goroutines from core to core costs more than it gains.
 CORES = $(shell getconf _NPROCESSORS_ONLN)
-sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the long form is 1000000), and look for what is lost
+sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the long form is 1000000), with seeds FROM a number or random, and look for what is lost
 	@go test -c -o bin/sim.test ./sched/sim && for i in $$(seq $(CORES)); do \
-	(cd sched/sim && DTS_SIM_HISTORIES=$$(($(HISTORIES) / $(CORES))) GOMAXPROCS=1 ../../bin/sim.test -test.run '^TestSim$$' -test.v -test.timeout 0 >../../bin/sim.$$i) & pids="$$pids $$!"; done; \
+	(cd sched/sim && DTS_SIM_FROM=$$([ $(FROM) = random ] && echo random || echo $$(($(FROM) + i * 100000000))) DTS_SIM_HISTORIES=$$(($(HISTORIES) / $(CORES))) GOMAXPROCS=1 ../../bin/sim.test -test.run '^TestSim$$' -test.v -test.timeout 0 >../../bin/sim.$$i) & pids="$$pids $$!"; done; \
 	failed=0; for p in $$pids; do wait $$p || failed=1; done; \
 	for i in $$(seq $(CORES)); do cat bin/sim.$$i; done | awk '/^ +[0-9]+ [A-Za-z]/ { n = $$1; sub(/^ +[0-9]+ /, ""); if (!($$0 in sum)) name[++k] = $$0; sum[$$0] += n; next } \
 	!/^(===|---|PASS|FAIL)/ { print } END { for (i = 1; i <= k; i++) printf "%12d %s\n", sum[name[i]], name[i] }'; exit $$failed
