@@ -86,7 +86,7 @@ faults: ## plant FAULTS (all, quick, or a part of a name) one by one, and demand
 	DTS_SIM_FAULTS='$(FAULTS)' go test -run '^TestFaults$$' -count 1 -v -timeout 1h ./sched/sim
 
 fuzz: ## fuzz each parser for FUZZTIME
-	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \
+	@go test -pgo=off -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \
 	echo "$$pkg $$name" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null || exit 1; done
 
 .PHONY: install clean
