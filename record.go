@@ -27,16 +27,19 @@ type Mark struct {
 	Seq   int64
 }
 
-// Before reports whether an entry comes before the mark in the order of due tasks.
-func (e *Entry) Before(m Mark) bool {
+// Before reports whether a mark comes before another in the order of due tasks.
+func (m Mark) Before(o Mark) bool {
 	switch {
-	case !e.RunAt.Equal(m.RunAt):
-		return e.RunAt.Before(m.RunAt)
-	case e.Rank != m.Rank:
-		return e.Rank < m.Rank
+	case !m.RunAt.Equal(o.RunAt):
+		return m.RunAt.Before(o.RunAt)
+	case m.Rank != o.Rank:
+		return m.Rank < o.Rank
 	}
-	return e.Seq < m.Seq
+	return m.Seq < o.Seq
 }
+
+// Before reports whether an entry comes before the mark.
+func (e *Entry) Before(m Mark) bool { return e.Mark().Before(m) }
 
 // Mark is the place of the entry itself.
 func (e *Entry) Mark() Mark { return Mark{e.RunAt, e.Rank, e.Seq} }

@@ -262,7 +262,7 @@ func (l *loop) read(after, raised dts.Mark) {
 // beyond meanwhile: while it filled the heap, what is due before it would not be read.
 func (l *loop) lower(m dts.Mark) {
 	l.all = false
-	if at := (&dts.Entry{RunAt: l.mark.RunAt, Rank: l.mark.Rank, Seq: l.mark.Seq}); at.Before(m) {
+	if l.mark.Before(m) {
 		return // trim has lowered it more
 	}
 	l.mark = m
