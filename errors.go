@@ -20,6 +20,7 @@ const (
 	ErrUnavailable  Code = "unavailable"  // try again later; nothing was changed
 	ErrUnknown      Code = "unknown"      // the outcome is unknown; ask again with the same idempotency key
 	ErrInternal     Code = "internal"     // a fault in dts
+	ErrElsewhere    Code = "elsewhere"    // another server is responsible; servers tell it each other, never a user
 )
 
 // FieldError is one thing that is wrong with one field of a request.
