@@ -52,18 +52,6 @@ func IsID(s string) bool {
 	return true
 }
 
-// Shards is the number of virtual shards that tasks are spread over.
-const Shards = 64
-
-// ShardOf returns the shard of an id. A recurring task's tasks all take the shard of the recurring task's id.
-func ShardOf(id string) int {
-	h := uint32(2166136261) // FNV-1a
-	for i := range len(id) {
-		h = (h ^ uint32(id[i])) * 16777619
-	}
-	return int(h>>16^h) & (Shards - 1)
-}
-
 // Micros cuts a time to whole microseconds in UTC, the resolution at which times are kept.
 func Micros(t time.Time) time.Time {
 	if t.IsZero() {

@@ -2,12 +2,6 @@ package dts
 
 import "time"
 
-// Fence is the term at which the writer holds the shards that its batch touches. A batch whose fence no longer holds is refused whole, so a node that lost a shard cannot claim, start, finish or plan.
-type Fence struct {
-	Node string
-	Term int64
-}
-
 // Entry is what the scheduler keeps in memory of a task that it has not claimed yet.
 type Entry struct {
 	TaskID          string
@@ -57,7 +51,9 @@ func (t *Task) Entry() Entry {
 type Record struct {
 	Task    *Task // as it was when the attempt began: before it, Task.Attempts is Attempt.Number - 1
 	Attempt Attempt
+	Term    int64    // of the task's shard when the attempt began
 	Shown   bool     // of an end: the start was written before
+	Away    bool     // of an end: the shard has another holder since, who must be told of what waits again
 	Process *Process // of a command that is still running
 	Output  Output
 	// After is nil for a start. For an end it is the task as it is afterwards: finished, or PENDING with
@@ -105,13 +101,4 @@ type Token struct {
 	Admin     bool
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
-}
-
-// Node is one dts server.
-type Node struct {
-	ID, Incarnation  string
-	Address, Version string
-	BootID           string
-	StartedAt        time.Time
-	SeenAt           time.Time
 }

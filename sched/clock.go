@@ -62,6 +62,16 @@ func (c *clock) held() string {
 	return c.reason
 }
 
+// newestSeen is the newest time that may be believed: now, unless the clock is not.
+func (c *clock) newestSeen() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reason != "" && !c.newest.IsZero() {
+		return c.newest
+	}
+	return c.read()
+}
+
 func (c *clock) stepCount() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

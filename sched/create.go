@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"time"
 
 	"dts"
 )
@@ -13,11 +14,8 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 	if err != nil {
 		return nil, err
 	}
-	s.reserve(tasks)
-	made, err := s.o.Store.InsertTasks(ctx, s.fence, tasks)
+	made, err := s.insert(ctx, tasks)
 	if err != nil {
-		s.noteFault()
-		s.insertFailed(tasks, err)
 		return nil, err
 	}
 	fresh, existed := make([]*dts.Task, 0, len(tasks)), []*dts.Task(nil)
@@ -32,6 +30,55 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 	s.m.scheduled.Add(float64(len(fresh)))
 	s.takeNew(fresh)
 	return made, nil
+}
+
+// insert inserts tasks into shards that this server holds, and keeps places for those that are due soon.
+func (s *Scheduler) insert(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	for try := 0; ; try++ {
+		for _, t := range tasks {
+			var ok bool
+			if t.Shard, ok = s.place(t.ID); !ok {
+				return nil, notMine("task", t.ID)
+			}
+		}
+		s.reserve(tasks)
+		f := s.fence()
+		made, err := s.o.Store.InsertTasks(ctx, f, tasks)
+		if err == nil {
+			return made, nil
+		}
+		if moved := s.o.Refused(err) && !s.alone(); !moved || try == insertTries {
+			s.noteFault()
+			s.insertFailed(tasks, err)
+			if moved {
+				return nil, notMine("task", tasks[0].ID)
+			}
+			return nil, err
+		}
+		// A shard has just gone to another server.
+		s.unreserve(tasks)
+		s.awaitFence(ctx, f)
+	}
+}
+
+// insertTries is how often an insert is tried again while shards move.
+const insertTries = 5
+
+// awaitFence waits until this server knows that what it holds has changed since f, but not for long.
+func (s *Scheduler) awaitFence(ctx context.Context, f dts.Fence) {
+	s.members.look()
+	for range 20 {
+		if now := s.fence(); now.Incarnation != f.Incarnation || *now.Terms != *f.Terms {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.ctx.Done():
+			return
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
 }
 
 // reserve claims those of the tasks, which are about to be inserted, that are due so soon that they would be read
@@ -67,7 +114,7 @@ func (s *Scheduler) claimNow(t *dts.Task) {
 		s.unstarted[poolOf(t.TargetType)][t.Priority.Rank()].Load() >= limit {
 		return
 	}
-	t.Node, t.PickedAt = s.fence.Node, dts.Micros(now)
+	t.Node, t.PickedAt = s.o.Node.ID, dts.Micros(now)
 }
 
 // takeNew tells the loop, and whoever listens, of tasks that were just inserted.
@@ -80,6 +127,10 @@ func (s *Scheduler) takeNew(tasks []*dts.Task) {
 			place := l.items[t.ID]
 			if place == nil || place.state != inserting {
 				l.add(t.Entry(), nil) // is read when it is claimed
+				continue
+			}
+			if place.lost {
+				l.leave(place)
 				continue
 			}
 			delete(l.items, t.ID)
@@ -110,13 +161,13 @@ func (s *Scheduler) unreserve(tasks []*dts.Task) {
 
 func (l *loop) dropPlace(id string) {
 	if it := l.items[id]; it != nil && it.state == inserting {
-		l.drop(it)
+		l.drop(it) // what came of it, the caller finds out
 	}
 }
 
 // insertFailed gives up the places, or finds out whether the tasks are there all the same.
 func (s *Scheduler) insertFailed(tasks []*dts.Task, err error) {
-	if code := dts.CodeOf(err); code == dts.ErrFull || code == dts.ErrUnavailable { // nothing was inserted
+	if code := dts.CodeOf(err); code == dts.ErrFull || code == dts.ErrUnavailable || s.o.Refused(err) { // nothing was inserted
 		s.unreserve(tasks)
 		return
 	}

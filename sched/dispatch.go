@@ -15,7 +15,7 @@ func (l *loop) due(it *item, now time.Time) {
 	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
 		l.count(it, -1)
 		l.miss(it)
-	case planned && l.paused[t.RecurringTaskID] && !t.Moved:
+	case planned && l.isPaused(t.RecurringTaskID) && !t.Moved:
 		l.skip(it, dts.ReasonPaused, "")
 	case planned && t.Overlap == dts.OverlapSkip && l.byRec[t.RecurringTaskID] > 0:
 		l.skip(it, dts.ReasonOverlap, "") // now: when a slot is free that run may be between two attempts
@@ -32,7 +32,12 @@ func (l *loop) due(it *item, now time.Time) {
 				return // the scheduler ends
 			}
 			l.s.in.post(func(l *loop) {
-				if n > 0 {
+				switch {
+				case it.lost:
+					l.count(it, -1)
+					l.leave(it)
+					return
+				case n > 0:
 					l.skip(it, dts.ReasonOverlap, "")
 					return
 				}
@@ -56,7 +61,7 @@ func (l *loop) toReady(it *item, now time.Time) {
 
 // dispatch gives free slots to ready tasks.
 func (l *loop) dispatch(p *pool, now time.Time) {
-	for p.running < p.slots && l.unwritten < maxUnwritten && !l.s.draining.Load() && (l.s.o.Halted == nil || !l.s.o.Halted()) {
+	for p.running < p.slots && l.unwritten < maxUnwritten && !l.s.draining.Load() && (l.s.o.Halted == nil || !l.s.o.Halted()) && l.s.leased() {
 		it, ok := p.ready.Pop(now)
 		if !ok {
 			return
@@ -87,15 +92,15 @@ func (l *loop) skip(it *item, reason dts.Reason, note string) {
 		c.Skip = skipOf(old, reason, note)
 	}
 	s.wg.Go(func() {
-		err := s.persist("skip task", func() error { return s.o.Store.Change(s.ctx, s.fence, []dts.Change{c}, now) })
+		err := s.persist("skip task", func() error { return s.o.Store.Change(s.ctx, s.fence(), []dts.Change{c}, now) })
 		switch {
 		case err == nil:
 			s.m.skipped.Inc()
 			s.bus.publish(taskEvent(dts.EventSkipped, &n, now))
-		case s.o.Refused(err):
+		case s.o.Refused(err) && s.alone():
 			s.log.Error("a skip was refused", "task", n.ID, "err", err)
 		}
-		s.in.post(func(l *loop) { l.drop(it) })
+		s.in.post(func(l *loop) { l.leave(it) })
 	})
 }
 
@@ -130,7 +135,7 @@ func (l *loop) start(p *pool, it *item) {
 	if t.Overlap == dts.OverlapSkip {
 		l.byRec[t.RecurringTaskID]++
 	}
-	r := newRun(l.s, t)
+	r := newRun(l.s, t, l.terms[it.Shard])
 	it.run = r
 	l.s.wg.Add(1)
 	l.s.workers.run(func() {
@@ -152,6 +157,11 @@ func (l *loop) unstart(it *item) {
 	l.pools[poolOf(it.TargetType)].running--
 	l.endActive(it.task)
 	it.run = nil
+	if it.lost {
+		l.leave(it)
+		l.checkIdle()
+		return
+	}
 	now := l.s.clock.now()
 	it.task.RunAt = now.Add(retryStore)
 	l.count(it, 1)
@@ -160,12 +170,14 @@ func (l *loop) unstart(it *item) {
 	l.checkIdle()
 }
 
-// written is called when the result of a run is on the disk: the task is over, or waits for its next attempt.
+// written is called when the result of a run is on the disk: the task is over, or waits for its next attempt. nil:
+// the result was refused.
 func (l *loop) written(it *item, after *dts.Task) {
 	l.unwritten--
 	l.endActive(it.task)
-	l.drop(it)
-	if after.Status == dts.Pending {
+	if it.lost || after == nil {
+		l.leave(it)
+	} else if l.drop(it); after.Status == dts.Pending {
 		l.add(after.Entry(), nil)
 	}
 	l.checkIdle()

@@ -108,6 +108,10 @@ func (s *Scheduler) release(ids []string, changed map[string]*dts.Task) {
 			if it == nil || it.state != held {
 				continue
 			}
+			if it.lost {
+				l.leave(it)
+				continue
+			}
 			n, isChanged := changed[id]
 			old := it.task
 			l.drop(it)

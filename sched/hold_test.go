@@ -9,7 +9,7 @@ import (
 // turn of who waits for it.
 func TestHoldsDoNotWaitForEachOther(t *testing.T) {
 	s := New(Options{})
-	l := newLoop(s, nil)
+	l := newLoop(s)
 	defer l.timer.Close()
 	pump := func() {
 		for list := s.in.take(nil); len(list) > 0; list = s.in.take(nil) {

@@ -28,6 +28,7 @@ const (
 type item struct {
 	dts.Entry
 	state   state
+	lost    bool               // its shard went to another server while something was under way: see leave
 	index   int                // in a heap
 	like    *dts.Task          // a planned occurrence: the first one of its plan, which differs in its times only
 	at      time.Time          // with like: scheduled_at
@@ -80,20 +81,18 @@ type loop struct {
 	scanAt   time.Time // no scan before this, after one failed
 	lastScan time.Time
 
-	paused    map[string]bool // recurring tasks
-	byRec     map[string]int  // active runs in memory of each recurring task that may not overlap
+	terms     dts.Terms      // of the shards that this server holds
+	paused    map[string]int // recurring tasks, with their shards
+	byRec     map[string]int // active runs in memory of each recurring task that may not overlap
 	unwritten int
 	idle      chan struct{} // closed when nothing runs any more, while draining
 	nextWake  time.Time
 }
 
-func newLoop(s *Scheduler, paused []string) *loop {
-	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]bool{}, byRec: map[string]int{}}
+func newLoop(s *Scheduler) *loop {
+	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]int{}, byRec: map[string]int{}}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
-	}
-	for _, id := range paused {
-		l.paused[id] = true
 	}
 	return l
 }
@@ -166,7 +165,7 @@ func (l *loop) arm(now time.Time) {
 		}
 	}
 	draining := l.s.draining.Load() // then nothing is scanned or claimed any more
-	if !l.scanning && !draining {
+	if !l.scanning && !draining && l.terms != (dts.Terms{}) {
 		sooner(l.nextScan(now))
 	}
 	for _, p := range l.pools {
@@ -214,7 +213,7 @@ func (l *loop) nextScan(now time.Time) time.Time {
 }
 
 func (l *loop) scan(now time.Time) {
-	if l.scanning || l.s.draining.Load() || l.nextScan(now).After(now) {
+	if l.scanning || l.s.draining.Load() || l.terms == (dts.Terms{}) || l.nextScan(now).After(now) {
 		return
 	}
 	after, through := l.mark, now.Add(loadAhead)
@@ -230,8 +229,9 @@ func (l *loop) scan(now time.Time) {
 // read reads what is due after a mark, chunk by chunk, up to the raised mark or until the heap is full.
 func (l *loop) read(after, raised dts.Mark) {
 	limit := min(loadChunk, l.s.o.HeapLimit)
+	held := l.terms.Held()
 	l.s.wg.Go(func() {
-		list, err := l.s.o.Store.LoadDue(l.s.ctx, after, raised.RunAt, limit)
+		list, err := l.s.o.Store.LoadDue(l.s.ctx, held, after, raised.RunAt, limit)
 		l.s.in.post(func(l *loop) {
 			n := len(list)
 			more := n == limit && l.mark == raised && l.heapSize()+n <= 2*l.s.o.HeapLimit
@@ -287,7 +287,7 @@ func (l *loop) add(e dts.Entry, t *dts.Task) {
 		}
 		return
 	}
-	if t == nil && !e.Before(l.mark) && e.Mark() != l.mark {
+	if l.terms[e.Shard] == 0 || t == nil && !e.Before(l.mark) && e.Mark() != l.mark {
 		return
 	}
 	it := &item{Entry: e, task: t}
@@ -391,7 +391,7 @@ func (l *loop) claim(p *pool, rank int, now time.Time) {
 			l.count(it, 1)
 			if it.like != nil {
 				it.task = it.planned()
-				it.task.PickedAt, it.task.Node = dts.Micros(now), l.s.fence.Node
+				it.task.PickedAt, it.task.Node = dts.Micros(now), l.s.o.Node.ID
 				l.toClaimed(it, now)
 				continue
 			}
@@ -427,7 +427,7 @@ func (s *Scheduler) claimChunk(w *waitHeap, chunk []*item) {
 	byID := make(map[string]*dts.Task, len(tasks))
 	picked := dts.Micros(s.clock.now())
 	for _, t := range tasks {
-		t.PickedAt, t.Node = picked, s.fence.Node
+		t.PickedAt, t.Node = picked, s.o.Node.ID
 		byID[t.ID] = t
 	}
 	s.in.post(func(l *loop) {
@@ -439,6 +439,9 @@ func (s *Scheduler) claimChunk(w *waitHeap, chunk []*item) {
 		}
 		for _, it := range chunk {
 			switch t := byID[it.TaskID]; {
+			case it.lost:
+				l.count(it, -1)
+				l.leave(it)
 			case t != nil:
 				it.task = t
 				l.toClaimed(it, now)

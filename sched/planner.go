@@ -78,7 +78,11 @@ func (s *Scheduler) planRound() time.Time {
 		return time.Time{}
 	}
 	defer s.unlockPlans()
-	due, next, err := s.o.Store.PlanDue(s.ctx, now, planBatch)
+	held := s.fence().Terms.Held()
+	if held == 0 {
+		return time.Time{} // whoever takes a shard wakes the planner
+	}
+	due, next, err := s.o.Store.PlanDue(s.ctx, held, now, planBatch)
 	if err != nil {
 		s.logStore("read due plans", err)
 		return now.Add(retryStore)
@@ -141,7 +145,7 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 	}
 	s.o.Failpoint("before-plan")
 	strangers := s.strangers.Load()
-	saved := s.o.Store.SavePlans(s.ctx, s.fence, plans, now)
+	saved := s.o.Store.SavePlans(s.ctx, s.fence(), plans, now)
 	s.o.Failpoint("after-plan")
 	for i, err := range saved {
 		p := &plans[i]
@@ -343,9 +347,14 @@ func (s *Scheduler) takePlanned(p *dts.Plan, strangers int64) {
 }
 
 func (l *loop) setPaused(r *dts.RecurringTask) {
-	if r.Status == dts.Paused {
-		l.paused[r.ID] = true
+	if r.Status == dts.Paused && l.terms[r.Shard] != 0 {
+		l.paused[r.ID] = r.Shard
 	} else {
 		delete(l.paused, r.ID)
 	}
+}
+
+func (l *loop) isPaused(recurringID string) bool {
+	_, is := l.paused[recurringID]
+	return is
 }

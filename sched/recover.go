@@ -9,32 +9,33 @@ import (
 	"dts"
 )
 
-// recover deals with what an earlier process of this node left in the middle: it kills commands that outlived
-// it, and ends the attempts that were running. Claims of the old term need nothing: they count for nothing now.
-func (s *Scheduler) recover(ctx context.Context) error {
-	const chunk = 500
-	lost, err := s.o.Store.Running(ctx, s.fence, chunk)
+const lostChunk = 500 // attempts that are ended at once
+
+// recover ends the attempts in this server's shards that nobody runs any more. With own it ends those, in whatever
+// shard, that an earlier process of this server left in the middle. Its claims need nothing: they count for nothing now.
+func (s *Scheduler) recover(ctx context.Context, own bool) error {
+	held := s.fence().Terms.Held()
+	lost, err := s.o.Store.Lost(ctx, s.fence(), held, own, lostChunk)
 	if err != nil {
 		return err
-	}
-	if err := s.killOrphans(ctx, lost); err != nil {
-		s.log.Error("commands of the last run may have survived", "err", err)
 	}
 	for n := 0; len(lost) > 0; {
 		recs := make([]*dts.Record, len(lost))
 		now := dts.Micros(s.clock.now())
 		for i, l := range lost {
 			recs[i] = lostRecord(l, now)
+			recs[i].Away = !s.holds(l.Task.Shard)
 		}
-		if err := s.o.Store.Write(ctx, s.fence, recs); err != nil {
+		if err := s.o.Store.Write(ctx, s.fence(), recs); err != nil {
 			return err
 		}
+		s.lost(recs)
 		n += len(lost)
-		if lost, err = s.o.Store.Running(ctx, s.fence, chunk); err != nil {
+		if lost, err = s.o.Store.Lost(ctx, s.fence(), held, own, lostChunk); err != nil {
 			return err
 		}
 		if len(lost) == 0 {
-			s.log.Info("attempts were lost when the server stopped", "attempts", n)
+			s.log.Info("attempts were lost when their server stopped", "attempts", n)
 		}
 	}
 	return nil
@@ -45,17 +46,42 @@ func lostRecord(l dts.Lost, now time.Time) *dts.Record {
 	if a == nil { // its row is gone; the task still says RUNNING
 		a = &dts.Attempt{TaskID: l.Task.ID, TenantID: l.Task.TenantID, Number: l.Task.Attempts, Node: l.Task.Node, StartedAt: now}
 	}
-	r := &dts.Record{Task: l.Task, Attempt: *a, Process: a.Process}
+	r := &dts.Record{Task: l.Task, Attempt: *a, Process: a.Process, Term: l.Task.Term, Shown: true}
 	r.Attempt.State, r.Attempt.Error, r.Attempt.CompletedAt = dts.AttemptLost, "lost: the server stopped in mid-run", now
 	r.After = afterAttempt(l.Task, &r.Attempt, true, 0, rand.Float64())
 	return r
 }
 
+// lost takes up what has become of attempts that were lost, or tells who holds their shards.
+func (s *Scheduler) lost(recs []*dts.Record) {
+	var ids []string
+	for _, r := range recs {
+		switch {
+		case s.alone(): // read when it begins to fire
+			return
+		case r.After.Status != dts.Pending:
+		case s.holds(r.Task.Shard):
+			ids = append(ids, r.Task.ID)
+		default:
+			s.wakeHolder(r.Task.Shard, r.Task.ID)
+		}
+	}
+	s.settle(ids, nil)
+}
+
 // killOrphans kills what runs of attempts that had not ended, recorded or not: a command that started just
 // before the crash may have been claimed only.
-func (s *Scheduler) killOrphans(ctx context.Context, lost []dts.Lost) error {
+func (s *Scheduler) killOrphans(ctx context.Context) error {
 	if s.o.KillOrphans == nil {
 		return nil
+	}
+	where := dts.ShardSet(0)
+	if s.alone() {
+		where = dts.AllShards
+	}
+	lost, err := s.o.Store.Lost(ctx, s.fence(), where, true, lostChunk)
+	if err != nil {
+		return err
 	}
 	var known []dts.Process
 	for _, l := range lost {
@@ -100,6 +126,6 @@ func (s *Scheduler) runAtBoot(ctx context.Context, sameBoot bool) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	_, err = s.o.Store.InsertTasks(ctx, s.fence, tasks)
+	_, err = s.o.Store.InsertTasks(ctx, s.fence(), tasks)
 	return err
 }

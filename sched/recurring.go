@@ -11,17 +11,37 @@ import (
 
 // CreateRecurring inserts a normalized recurring task with its first occurrences.
 func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error) {
+	var made dts.Created[*dts.RecurringTask]
 	p, err := FirstPlan(r, s.clock.now())
 	if err != nil {
-		return dts.Created[*dts.RecurringTask]{}, err
+		return made, err
 	}
 	if ctx, err = begun(ctx); err != nil {
-		return dts.Created[*dts.RecurringTask]{}, err
+		return made, err
 	}
-	strangers := s.strangers.Load()
-	made, err := s.o.Store.InsertRecurring(ctx, p, s.clock.now())
-	if unsettled(err) {
+	var strangers int64
+	for try := 0; ; try++ {
+		shard, ok := s.place(p.New.ID)
+		if !ok {
+			return made, notMine("recurring task", p.New.ID)
+		}
+		p.New.Shard = shard
+		for _, t := range p.Insert {
+			t.Shard = shard
+		}
+		strangers = s.strangers.Load()
+		f := s.fence()
+		made, err = s.o.Store.InsertRecurring(ctx, f, p)
+		if !s.o.Refused(err) || s.alone() || try == insertTries {
+			break
+		}
+		s.awaitFence(ctx, f) // the shard has just gone to another server
+	}
+	switch {
+	case unsettled(err):
 		s.settlePlan(&p, nil)
+	case s.o.Refused(err):
+		return made, notMine("recurring task", p.New.ID)
 	}
 	if err != nil || made.Existed {
 		return made, err
@@ -71,6 +91,9 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	if err != nil {
 		return nil, err
 	}
+	if !s.holds(old.Shard) {
+		return nil, notMine("recurring task", id)
+	}
 	now := dts.Micros(s.clock.now())
 	n, replan, err := edit(old, now)
 	if err != nil || n == nil {
@@ -115,7 +138,7 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	strangers := s.strangers.Load()
 	write, err := begun(ctx)
 	if err == nil {
-		err = s.o.Store.SavePlans(write, s.fence, []dts.Plan{p}, now)[0]
+		err = s.o.Store.SavePlans(write, s.fence(), []dts.Plan{p}, now)[0]
 	}
 	switch {
 	case unsettled(err):
@@ -123,7 +146,7 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 		return nil, err
 	case err != nil:
 		h.release(nil)
-		return nil, s.changedMeanwhile(err, "recurring task", id)
+		return nil, s.changedMeanwhile(err, "recurring task", id, old.Shard)
 	}
 	h.release(&p)
 	s.planned(&p, strangers)
@@ -243,6 +266,9 @@ func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor stri
 	if err != nil {
 		return nil, err
 	}
+	if !s.holds(r.Shard) {
+		return nil, notMine("recurring task", id)
+	}
 	if r.Status == dts.Ended {
 		return nil, dts.Errorf(dts.ErrConflict, "the recurring task is CANCELLED: it cannot be triggered")
 	}
@@ -254,8 +280,11 @@ func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor stri
 			return nil, err
 		}
 		s.reserve([]*dts.Task{t})
-		if _, err := s.o.Store.InsertTasks(write, s.fence, []*dts.Task{t}); err != nil {
+		if _, err := s.o.Store.InsertTasks(write, s.fence(), []*dts.Task{t}); err != nil {
 			s.insertFailed([]*dts.Task{t}, err)
+			if s.o.Refused(err) && !s.alone() {
+				return nil, notMine("recurring task", id)
+			}
 			return nil, err
 		}
 		switch _, err := s.o.Store.Task(write, tenant, t.ID); {

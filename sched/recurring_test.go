@@ -558,8 +558,8 @@ type slowToAnswer struct {
 	answer chan struct{}
 }
 
-func (s slowToAnswer) InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) (dts.Created[*dts.RecurringTask], error) {
-	made, err := s.Store.InsertRecurring(ctx, p, now)
+func (s slowToAnswer) InsertRecurring(ctx context.Context, f dts.Fence, p dts.Plan) (dts.Created[*dts.RecurringTask], error) {
+	made, err := s.Store.InsertRecurring(ctx, f, p)
 	<-s.answer
 	return made, err
 }

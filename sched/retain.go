@@ -47,9 +47,19 @@ func (s *Scheduler) retainLoop() {
 }
 
 func (s *Scheduler) retain(now time.Time) {
-	if s.clock.held() != "" {
-		return // by a wrong clock everything may look old
+	if s.retains() {
+		s.deleteFinished(now)
 	}
+	if err := s.o.Store.Maintain(s.ctx); err != nil {
+		s.logStore("maintain the database", err)
+	}
+}
+
+// retains reports whether it is up to this server to delete what is old. By a wrong clock everything may look old;
+// of several servers the holder of the first shard does it.
+func (s *Scheduler) retains() bool { return s.clock.held() == "" && s.holds(0) }
+
+func (s *Scheduler) deleteFinished(now time.Time) {
 	stored, err := s.o.Store.FinishedCount(s.ctx, s.o.RetentionRows+1_000_000)
 	if err != nil {
 		s.logStore("count finished tasks", err)
@@ -70,13 +80,10 @@ func (s *Scheduler) retain(now time.Time) {
 		case <-time.After(retainPause):
 		}
 	}
-	if err := s.o.Store.Maintain(s.ctx); err != nil {
-		s.logStore("maintain the database", err)
-	}
 }
 
 func (s *Scheduler) deleteOld(now time.Time) {
-	if s.clock.held() != "" {
+	if !s.retains() {
 		return
 	}
 	if _, err := s.o.Store.DeleteOld(s.ctx, now.Add(-s.o.Retention), now, retainChunk); err != nil {

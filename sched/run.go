@@ -14,6 +14,7 @@ type run struct {
 	s      *Scheduler
 	task   *dts.Task
 	number int
+	term   int64 // at which the task's shard was held when it began
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -23,10 +24,14 @@ type run struct {
 	process *dts.Process
 	shown   bool // the start is written, or about to be
 	ended   bool
+	away    bool // its shard goes, or has gone, to another server
+	// What handOver waits for; nil when nobody does.
+	onStart, onEnd chan struct{}
+	startOn, endOn bool // the start, the end is on the disk, or was refused
 }
 
-func newRun(s *Scheduler, t *dts.Task) *run {
-	r := &run{s: s, task: t, number: t.Attempts + 1}
+func newRun(s *Scheduler, t *dts.Task, term int64) *run {
+	r := &run{s: s, task: t, number: t.Attempts + 1, term: term}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -36,6 +41,7 @@ func (s *Scheduler) execute(it *item, r *run) {
 	defer r.cancel(nil)
 	s.o.Failpoint("before-start")
 	if !r.begin() {
+		r.written(nil)
 		s.in.post(func(l *loop) { l.unstart(it) })
 		return
 	}
@@ -45,17 +51,20 @@ func (s *Scheduler) execute(it *item, r *run) {
 	s.o.Failpoint("after-run")
 	rec := r.end(out, time.Since(start))
 	s.in.post(func(l *loop) { l.ended(it) })
-	s.writer.add(pendingRecord{it: it, rec: rec})
+	s.writer.add(pendingRecord{it: it, run: r, rec: rec})
 }
 
 // begin fills in the start. For AT_MOST_ONCE it is on the disk before begin returns true; false means that
 // it could not be written and nothing may run.
 func (r *run) begin() bool {
 	s, t := r.s, r.task
+	if !s.leased() {
+		return false // this server was stopped, or cut off, just now
+	}
 	now := dts.Micros(s.clock.now())
 	late := max(now.Sub(t.EligibleAt()), 0).Microseconds()
-	r.rec = dts.Record{Task: t, Attempt: dts.Attempt{
-		TaskID: t.ID, TenantID: t.TenantID, Number: r.number, State: dts.AttemptRunning, Node: s.fence.Node,
+	rec := dts.Record{Task: t, Term: r.term, Attempt: dts.Attempt{
+		TaskID: t.ID, TenantID: t.TenantID, Number: r.number, State: dts.AttemptRunning, Node: s.o.Node.ID,
 		PickedAt: t.PickedAt, StartedAt: now, LatenessUS: late,
 	}}
 	if t.StartedAt.IsZero() {
@@ -63,14 +72,21 @@ func (r *run) begin() bool {
 		t.StartedAt, t.LatenessUS, t.SLAMet = now, &late, &met
 	}
 	if t.Delivery == dts.AtMostOnce {
-		if err := r.writeFirst(); err != nil {
+		if err := r.writeFirst(rec); err != nil {
 			return false
 		}
-		r.shown = true
 	}
 	r.mu.Lock()
-	r.show = time.AfterFunc(startShown, r.writeStart)
+	r.rec, r.shown = rec, t.Delivery == dts.AtMostOnce
+	show := startShown
+	if r.away {
+		show = 0
+	}
+	r.show = time.AfterFunc(show, r.writeStart)
 	r.mu.Unlock()
+	if t.Delivery == dts.AtMostOnce {
+		r.written(&rec)
+	}
 	s.m.started.Inc()
 	s.m.lateness.Observe(float64(late) / 1e6)
 	if s.bus.listening() {
@@ -83,11 +99,11 @@ func (r *run) begin() bool {
 
 // writeFirst writes the start before anything runs. Its error means that the start is not on the disk: while that
 // is unknown it asks again, because a task that shows RUNNING must run.
-func (r *run) writeFirst() error {
+func (r *run) writeFirst(first dts.Record) error {
 	s := r.s
 	for unknown := false; ; {
-		rec := r.rec
-		err := s.o.Store.Write(s.ctx, s.fence, []*dts.Record{&rec})
+		rec := first
+		err := s.o.Store.Write(s.ctx, s.fence(), []*dts.Record{&rec})
 		if err == nil {
 			return nil
 		}
@@ -120,7 +136,45 @@ func (r *run) writeStart() {
 	rec := r.rec
 	rec.Process = r.process
 	r.shown = true
-	r.s.writer.add(pendingRecord{rec: &rec})
+	r.s.writer.add(pendingRecord{run: r, rec: &rec})
+}
+
+// handOver makes a run ready to be ended after its shard has gone to another server: its start must be on the disk
+// before that, or its end, if it has ended. The channel is closed when that is so.
+func (r *run) handOver() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = true
+	done := make(chan struct{})
+	switch {
+	case r.endOn || r.startOn && !r.ended:
+		close(done)
+	case r.ended:
+		r.onEnd = done
+	default:
+		r.onStart = done
+		if r.show != nil && !r.shown {
+			r.show.Reset(0)
+		}
+	}
+	return done
+}
+
+// written is told what of the run is on the disk, or was refused for good. nil: it has not begun, after all.
+func (r *run) written(rec *dts.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.startOn = true
+	r.endOn = rec == nil || rec.After != nil
+	for _, wait := range []struct {
+		on bool
+		c  *chan struct{}
+	}{{r.startOn, &r.onStart}, {r.endOn, &r.onEnd}} {
+		if wait.on && *wait.c != nil {
+			close(*wait.c)
+			*wait.c = nil
+		}
+	}
 }
 
 // end makes the record of the attempt's end.
@@ -130,7 +184,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	r.ended = true
 	r.show.Stop()
 	rec := r.rec
-	rec.Process, rec.Output, rec.Shown = r.process, out.Output, r.shown
+	rec.Process, rec.Output, rec.Shown, rec.Away = r.process, out.Output, r.shown, r.away
 	a := &rec.Attempt
 	a.State, a.Error = out.State, clean(out.Error)
 	a.DurationUS = took.Microseconds()

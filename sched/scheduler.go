@@ -22,25 +22,32 @@ import (
 
 // Store is what the scheduler needs of the store. Package store's Store has these methods and documents them.
 type Store interface {
-	Begin(ctx context.Context, n dts.Node) (dts.Fence, error)
+	Register(ctx context.Context, n dts.Node, alone bool) error
 	Beat(ctx context.Context, f dts.Fence, beat int64, now time.Time) error
+	Leave(ctx context.Context, f dts.Fence, over bool) error
+	DeclareDead(ctx context.Context, f dts.Fence, n dts.Node) error
+	TakeShards(ctx context.Context, f dts.Fence, takes []dts.Take) error
+	ReleaseShards(ctx context.Context, f dts.Fence, shards dts.ShardSet) error
+	Members(ctx context.Context) (dts.Members, error)
 	Node(ctx context.Context, id string) (n dts.Node, found bool, err error)
-	Running(ctx context.Context, f dts.Fence, limit int) ([]dts.Lost, error)
+	Lost(ctx context.Context, f dts.Fence, shards dts.ShardSet, own bool, limit int) ([]dts.Lost, error)
+	Handoffs(ctx context.Context, shards dts.ShardSet, limit int) ([]string, error)
+	DeleteHandoffs(ctx context.Context, f dts.Fence, ids []string) error
 	Fault() (since time.Time, err error)
 
 	InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
-	LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
+	LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
 	Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error
 
-	InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) (dts.Created[*dts.RecurringTask], error)
+	InsertRecurring(ctx context.Context, f dts.Fence, p dts.Plan) (dts.Created[*dts.RecurringTask], error)
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
 	RecurringByID(ctx context.Context, ids []string) ([]*dts.RecurringTask, error)
-	PlanDue(ctx context.Context, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error)
-	PausedRecurring(ctx context.Context) ([]string, error)
+	PlanDue(ctx context.Context, shards dts.ShardSet, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error)
+	PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[string]int, error)
 	BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error)
 	SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error
 	Planned(ctx context.Context, id string) ([]*dts.Task, error)
@@ -74,8 +81,13 @@ type Options struct {
 
 	Log      *slog.Logger
 	Registry prometheus.Registerer
-	NewTimer func() timer.Timer // default: timer.New
-	Now      func() time.Time   // default: time.Now
+	NewTimer func() timer.Timer   // default: timer.New
+	Now      func() time.Time     // default: time.Now
+	Boottime func() time.Duration // a clock that is never set, for leases; default: timer.Boottime
+
+	// Peers tells the other servers of a cluster what concerns them. nil: this server is alone, nobody else can use
+	// its store, and it holds every shard from the start.
+	Peers Peers
 
 	Node     dts.Node // ID, Address, Version and BootID
 	BootedAt time.Time
@@ -107,11 +119,14 @@ const (
 
 // Scheduler is one node's scheduler. Start it once, stop it once.
 type Scheduler struct {
-	o     Options
-	log   *slog.Logger
-	m     *metrics
-	bus   *bus
-	fence dts.Fence
+	o   Options
+	log *slog.Logger
+	m   *metrics
+	bus *bus
+
+	held    atomic.Pointer[dts.Fence] // see fence
+	lease   atomic.Int64              // until when, by Options.Boottime, this server may start something
+	members *members
 
 	ctx    context.Context // of everything that runs; cancelled at the end of Stop
 	cancel context.CancelFunc
@@ -152,6 +167,9 @@ func New(o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Boottime == nil {
+		o.Boottime = timer.Boottime
+	}
 	if o.Failpoint == nil {
 		o.Failpoint = func(string) {}
 	}
@@ -166,6 +184,8 @@ func New(o Options) *Scheduler {
 		in: inbox{wake: make(chan struct{}, 1)}, loopDone: make(chan struct{}),
 		planning: make(chan struct{}, 1), planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), missed: map[string]bool{},
 	}
+	s.held.Store(&dts.Fence{Node: o.Node.ID, Terms: &dts.Terms{}})
+	s.members = newMembers(s)
 	s.m = newMetrics(s)
 	if o.Registry != nil {
 		o.Registry.MustRegister(s.m.all()...)
@@ -190,34 +210,32 @@ func (s *Scheduler) Start(ctx context.Context) error {
 		return err
 	}
 	s.clock = newClock(s.o.Now, s.o.ClockFloor, before.SeenAt, s.o.TrustClock)
-	now := s.clock.now()
-	n := s.o.Node
-	n.Incarnation, n.StartedAt, n.SeenAt = dts.NewID(now), now, now
 	if s.clock.held() != "" {
-		n.SeenAt = before.SeenAt // a wrong clock must not become the newest time
 		s.log.Error("the clock is not believed, nothing fires", "reason", s.clock.held())
 	}
-	if s.fence, err = s.o.Store.Begin(ctx, n); err != nil {
+	if err := s.register(ctx, true); err != nil {
 		return err
 	}
-	if err := s.recover(ctx); err != nil {
-		return err
+	if s.alone() {
+		if err := s.takeAll(ctx); err != nil {
+			return err
+		}
+		if err := s.runAtBoot(ctx, known && before.BootID == s.o.Node.BootID); err != nil {
+			return err
+		}
 	}
-	sameBoot := known && before.BootID == n.BootID
-	if err := s.runAtBoot(ctx, sameBoot); err != nil {
-		return err
-	}
-	paused, err := s.o.Store.PausedRecurring(ctx)
-	if err != nil {
-		return err
-	}
-	l := newLoop(s, paused)
+	l := newLoop(s)
 	s.writer = newWriter(s)
 	s.wg.Go(l.run)
 	s.wg.Go(s.writer.run)
 	s.wg.Go(s.planLoop)
-	s.wg.Go(s.beatLoop)
 	s.wg.Go(s.retainLoop)
+	if s.alone() {
+		s.wg.Go(s.beatLoop)
+	} else {
+		s.wg.Go(s.members.run)
+		s.wg.Go(s.handoffLoop)
+	}
 	return nil
 }
 
@@ -228,6 +246,7 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		return nil
 	}
 	s.draining.Store(true)
+	s.members.look() // hands over
 	drainCtx, cancel := context.WithTimeout(ctx, s.o.DrainTimeout)
 	defer cancel()
 	idle := make(chan struct{})
@@ -244,9 +263,13 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		}
 	}
 	err := s.writer.flush(10 * time.Second)
-	if s.clock.held() == "" {
-		// The newest time, for the check of the clock at the next start.
-		err = errors.Join(err, s.o.Store.Beat(context.WithoutCancel(ctx), s.fence, 0, s.clock.now()))
+	if s.alone() {
+		if s.clock.held() == "" {
+			// The newest time, for the check of the clock at the next start.
+			err = errors.Join(err, s.o.Store.Beat(context.WithoutCancel(ctx), s.fence(), 0, s.clock.now()))
+		}
+	} else {
+		err = errors.Join(err, s.members.stop(leaveWait))
 	}
 	s.spawns.Lock()
 	s.cancel()
@@ -279,7 +302,7 @@ func (s *Scheduler) beatLoop() {
 		if s.clock.held() != "" {
 			continue
 		}
-		if err := s.o.Store.Beat(s.ctx, s.fence, beat, s.clock.now()); err != nil && s.ctx.Err() == nil {
+		if err := s.o.Store.Beat(s.ctx, s.fence(), beat, s.clock.now()); err != nil && s.ctx.Err() == nil {
 			s.log.Warn("beat", "err", err)
 		}
 	}

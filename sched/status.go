@@ -13,9 +13,9 @@ import (
 func (s *Scheduler) Status() dts.SchedulerStatus {
 	now := s.clock.now()
 	st := dts.SchedulerStatus{
-		Node: s.fence.Node, Version: s.o.Node.Version, StartedAt: s.startedAt.UTC(), Now: dts.Micros(now),
+		Node: s.o.Node.ID, Version: s.o.Node.Version, StartedAt: s.startedAt.UTC(), Now: dts.Micros(now),
 		Draining: s.draining.Load(), ClockSteps: s.clock.stepCount(), ClockHeld: s.clock.held(),
-		Shards: []dts.ShardStatus{{From: 0, To: dts.Shards - 1, Term: s.fence.Term}},
+		Shards: shardRuns(s.fence()),
 	}
 	answer := make(chan dts.SchedulerStatus, 1)
 	s.in.post(func(l *loop) {
@@ -30,6 +30,11 @@ func (s *Scheduler) Status() dts.SchedulerStatus {
 	case <-time.After(time.Second):
 		st.NotReady = append(st.NotReady, "the scheduler's loop does not answer")
 	}
+	if why := s.members.outside.Load(); why != nil {
+		st.NotReady = append(st.NotReady, *why)
+	} else if !s.leased() {
+		st.NotReady = append(st.NotReady, "this server has not reached the database for some time; others may do its work by now")
+	}
 	if since, err := s.o.Store.Fault(); err != nil {
 		st.StoreError, st.StoreErrorFrom = err.Error(), since.UTC()
 		st.NotReady = append(st.NotReady, "the database cannot be written: "+firstLine(err))
@@ -42,6 +47,19 @@ func (s *Scheduler) Status() dts.SchedulerStatus {
 	}
 	st.Ready = len(st.NotReady) == 0
 	return st
+}
+
+// shardRuns lists the shards that a fence holds, neighbours of one term together.
+func shardRuns(f dts.Fence) []dts.ShardStatus {
+	runs := []dts.ShardStatus{}
+	for _, n := range f.Terms.Held().List() {
+		if last := len(runs) - 1; last >= 0 && runs[last].To == n-1 && runs[last].Term == f.Term(n) {
+			runs[last].To = n
+			continue
+		}
+		runs = append(runs, dts.ShardStatus{From: n, To: n, Term: f.Term(n)})
+	}
+	return runs
 }
 
 func firstLine(err error) string {

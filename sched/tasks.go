@@ -74,8 +74,12 @@ func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.C
 
 // change runs a verb: it holds the task, decides, writes, and gives the task back.
 func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, decide func(old *dts.Task) (dts.Change, error)) (t *dts.Task, err error) {
-	if _, err := s.o.Store.Task(ctx, tenant, id); err != nil { // do not hold what is not there, or another tenant's
+	found, err := s.o.Store.Task(ctx, tenant, id)
+	if err != nil { // do not hold what is not there, or another tenant's
 		return nil, err
+	}
+	if !s.responsible(found) {
+		return nil, notMine("task", id)
 	}
 	running, err := s.hold(ctx, id)
 	if err != nil {
@@ -96,6 +100,9 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 	if err != nil {
 		return nil, err
 	}
+	if old.Status == dts.Running || !s.holds(old.Shard) {
+		return nil, notMine("task", id) // it runs at another server, or has run here until now
+	}
 	if v == dts.Modify {
 		if _, err := v.Do(old.Status); err != nil {
 			return nil, err
@@ -112,8 +119,8 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 		return nil, err
 	}
 	s.unclaim(c.New)
-	if err := s.o.Store.Change(ctx, s.fence, []dts.Change{c}, s.clock.now()); err != nil {
-		return nil, s.changedMeanwhile(err, "task", id)
+	if err := s.o.Store.Change(ctx, s.fence(), []dts.Change{c}, s.clock.now()); err != nil {
+		return nil, s.changedMeanwhile(err, "task", id, old.Shard)
 	}
 	return s.changed(c, changed), nil
 }
@@ -146,7 +153,21 @@ func (s *Scheduler) changed(c dts.Change, m map[string]*dts.Task) *dts.Task {
 	return t
 }
 
-func (s *Scheduler) changedMeanwhile(err error, what, id string) error {
+// responsible reports whether this server decides about a task: it holds the shard, or runs the task.
+func (s *Scheduler) responsible(t *dts.Task) bool {
+	if t.Status == dts.Running && t.Node != "" {
+		return t.Node == s.o.Node.ID
+	}
+	return s.holds(t.Shard)
+}
+
+func (s *Scheduler) changedMeanwhile(err error, what, id string, shard int) error {
+	if s.o.Refused(err) && !s.alone() {
+		f := s.fence()
+		if s.awaitFence(s.ctx, f); !s.holds(shard) || s.fence().Term(shard) != f.Term(shard) {
+			return notMine(what, id)
+		}
+	}
 	if s.o.Refused(err) {
 		e := dts.Errorf(dts.ErrConflict, "the %s %s has changed in the meantime; look at it and try again", what, id)
 		e.Err = err
@@ -216,7 +237,7 @@ func (s *Scheduler) cancelMany(ctx context.Context, tasks []*dts.Task, actor str
 	byID := make(map[string]*dts.Task, len(tasks))
 	ids := make([]string, 0, len(tasks))
 	for _, t := range tasks {
-		if !t.Status.Terminal() {
+		if !t.Status.Terminal() && s.responsible(t) {
 			byID[t.ID] = t
 			ids = append(ids, t.ID)
 		}
@@ -246,7 +267,7 @@ func (s *Scheduler) cancelMany(ctx context.Context, tasks []*dts.Task, actor str
 	}
 	write, err := begun(ctx)
 	if err == nil {
-		err = s.o.Store.Change(write, s.fence, changes, s.clock.now())
+		err = s.o.Store.Change(write, s.fence(), changes, s.clock.now())
 	}
 	switch {
 	case err == nil:
@@ -270,7 +291,7 @@ func (s *Scheduler) cancelMany(ctx context.Context, tasks []*dts.Task, actor str
 		switch code := dts.CodeOf(err); {
 		case err == nil && t.Status == dts.Cancelled:
 			n++
-		case err == nil || code == dts.ErrConflict || code == dts.ErrNotFound: // it ended first
+		case err == nil || code == dts.ErrConflict || code == dts.ErrNotFound || code == dts.ErrElsewhere: // it ended first, or has gone
 		default:
 			return n, err
 		}

@@ -23,9 +23,10 @@ type writer struct {
 	active bool
 }
 
-// pendingRecord is a record and, for the end of an attempt, the item that it ends.
+// pendingRecord is a record of a run and, for the end of an attempt, the item that it ends.
 type pendingRecord struct {
 	it  *item
+	run *run
 	rec *dts.Record
 }
 
@@ -88,7 +89,8 @@ func (w *writer) write(batch []pendingRecord) {
 	for i := range batch {
 		recs[i] = batch[i].rec
 	}
-	err := s.persist("write results", func() error { return s.o.Store.Write(s.ctx, s.fence, recs) })
+	err := s.persist("write results", func() error { return s.o.Store.Write(s.ctx, s.fence(), recs) })
+	stored := err == nil
 	switch {
 	case err == nil:
 	case s.o.Refused(err) && len(batch) > 1:
@@ -104,7 +106,14 @@ func (w *writer) write(batch []pendingRecord) {
 	}
 	now := s.clock.now()
 	for _, p := range batch {
-		if p.rec.After != nil && s.bus.listening() {
+		p.run.written(p.rec)
+		if p.rec.After == nil || !stored {
+			continue
+		}
+		if p.rec.Away && p.rec.After.Status == dts.Pending {
+			s.wakeHolder(p.rec.Task.Shard, p.rec.Task.ID)
+		}
+		if s.bus.listening() {
 			e := taskEvent(dts.EventFinished, p.rec.After, now)
 			e.Attempt, e.LatenessUS = p.rec.Attempt.Number, p.rec.Attempt.LatenessUS
 			s.bus.publish(e)
@@ -112,8 +121,12 @@ func (w *writer) write(batch []pendingRecord) {
 	}
 	s.in.post(func(l *loop) {
 		for _, p := range batch {
-			if p.it != nil {
+			switch {
+			case p.it == nil:
+			case stored:
 				l.written(p.it, p.rec.After)
+			default:
+				l.written(p.it, nil)
 			}
 		}
 	})

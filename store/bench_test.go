@@ -24,10 +24,7 @@ func BenchmarkTasks(b *testing.B) {
 			}
 			st := store.New(db, store.Options{})
 			defer st.Close()
-			f, err := st.Begin(ctx, dts.Node{ID: dts.NewID(now), StartedAt: now, SeenAt: now})
-			if err != nil {
-				b.Fatal(err)
-			}
+			f := begin(b, st, dts.NewID(now))
 			var tasks []*dts.Task
 			b.Run("insert", func(b *testing.B) {
 				tasks = tasks[:0]
@@ -66,7 +63,7 @@ func BenchmarkTasks(b *testing.B) {
 						after := *k
 						after.Status, after.Attempts, after.StartedAt, after.CompletedAt, after.ResponseStatus = dts.Success, 1, now, now, 200
 						after.LatenessUS, after.SLAMet = &late, &met
-						recs[i] = &dts.Record{Task: k, After: &after, Attempt: dts.Attempt{TaskID: k.ID, TenantID: k.TenantID, Number: 1,
+						recs[i] = &dts.Record{Task: k, Term: f.Term(k.Shard), After: &after, Attempt: dts.Attempt{TaskID: k.ID, TenantID: k.TenantID, Number: 1,
 							State: dts.AttemptSuccess, Node: f.Node, PickedAt: now, StartedAt: now, CompletedAt: now}}
 					}
 					return st.Write(ctx, f, recs)

@@ -16,7 +16,7 @@ func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, n
 		shards = append(shards, changes[i].Old.Shard)
 		batch = appendChange(batch, &changes[i], now)
 	}
-	batch[0] = fence(f, shards...)
+	batch[0] = fence(f, claims(f, shards...))
 	_, err := s.apply(ctx, "change tasks", batch...)
 	return err
 }

@@ -30,11 +30,30 @@ func open(t *testing.T) (*store.Store, *sqlite.DB, dts.Fence) {
 			t.Error(err)
 		}
 	})
-	f, err := st.Begin(ctx, dts.Node{ID: "n1", StartedAt: now, SeenAt: now})
+	return st, db, begin(t, st, "n1")
+}
+
+// begin starts a server that is alone, and gives it every shard at a new term.
+func begin(t testing.TB, st *store.Store, id string) dts.Fence {
+	t.Helper()
+	n := dts.Node{ID: id, Incarnation: dts.NewID(time.Now()), StartedAt: now, SeenAt: now}
+	if err := st.Register(ctx, n, true); err != nil {
+		t.Fatal(err)
+	}
+	all, err := st.Members(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st, db, f
+	f := dts.Fence{Node: n.ID, Incarnation: n.Incarnation, Terms: &dts.Terms{}, Alone: true}
+	var takes []dts.Take
+	for shard, h := range all.Holders {
+		takes = append(takes, dts.Take{Shard: shard, From: h})
+		f.Terms[shard] = h.Term + 1
+	}
+	if err := st.TakeShards(ctx, f, takes); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -53,7 +72,7 @@ func task(t *testing.T, edit func(*dts.Task)) *dts.Task {
 
 func insert(t *testing.T, st *store.Store, tasks ...*dts.Task) {
 	t.Helper()
-	if _, err := st.InsertTasks(ctx, dts.Fence{}, tasks); err != nil {
+	if _, err := st.InsertTasks(ctx, dts.Fence{Alone: true}, tasks); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,15 +138,14 @@ func TestStaleAttempts(t *testing.T) {
 	st, _, old := open(t)
 	k := task(t, func(k *dts.Task) { k.RecurringTaskID, k.Origin = "r1", dts.OriginTrigger })
 	insert(t, st, k)
-	f, err := st.Begin(ctx, dts.Node{ID: "n1", StartedAt: now, SeenAt: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := begin(t, st, "n1")
 	begin := func(number int) *dts.Record {
-		return &dts.Record{Task: k, Attempt: dts.Attempt{TaskID: k.ID, TenantID: k.TenantID, Number: number, State: dts.AttemptRunning, StartedAt: now}}
+		return &dts.Record{Task: k, Term: f.Term(k.Shard),
+			Attempt: dts.Attempt{TaskID: k.ID, TenantID: k.TenantID, Number: number, State: dts.AttemptRunning, Node: "n1", StartedAt: now}}
 	}
-	end := func(number int, to dts.Status) *dts.Record {
+	end := func(number int, to dts.Status, shown bool) *dts.Record {
 		r := begin(number)
+		r.Shown = shown
 		after := *k
 		after.Status, after.Attempts, after.CompletedAt = to, number, now
 		r.After, r.Attempt.State, r.Attempt.CompletedAt = &after, dts.AttemptFailed, now
@@ -147,13 +165,21 @@ func TestStaleAttempts(t *testing.T) {
 			t.Errorf("%d attempts are recorded, want %d; %v", len(list), wantRows, err)
 		}
 	}
-	for _, r := range []*dts.Record{begin(1), end(1, dts.Success)} {
+	for _, r := range []*dts.Record{begin(1), end(1, dts.Success, false), end(1, dts.Success, true)} {
 		if err := st.Write(ctx, old, []*dts.Record{r}); !errors.Is(err, store.ErrRefused) {
+			t.Errorf("a write of the earlier start of the server: %v, want a refusal", err)
+		}
+		if r = clone(r); r.Shown {
+			continue
+		}
+		r.Term--
+		if err := st.Write(ctx, f, []*dts.Record{r}); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("a write at the old term: %v, want a refusal", err)
 		}
 	}
 	write(f, begin(2), dts.Pending, 0, 0) // not its turn
-	write(f, end(2, dts.Success), dts.Pending, 0, 0)
+	write(f, end(2, dts.Success, false), dts.Pending, 0, 0)
+	write(f, end(1, dts.Success, true), dts.Pending, 0, 0) // its start was refused
 	for range 2 {
 		write(f, begin(1), dts.Running, 1, 1)
 	}
@@ -163,18 +189,25 @@ func TestStaleAttempts(t *testing.T) {
 	if list, _ := st.Attempts(ctx, k.TenantID, k.ID); list[0].Process == nil || list[0].Process.PGID != 7 {
 		t.Errorf("the process is not recorded: %+v", list[0])
 	}
+	write(f, end(1, dts.Success, false), dts.Running, 1, 1)
+	elsewhere, before := end(1, dts.Success, true), end(1, dts.Success, true)
+	elsewhere.Attempt.Node, before.Term = "n2", before.Term-1
+	write(f, elsewhere, dts.Running, 1, 1)
+	write(f, before, dts.Running, 1, 1)
 	for range 2 {
-		write(f, end(1, dts.Pending), dts.Pending, 1, 1)
+		write(f, end(1, dts.Pending, true), dts.Pending, 1, 1)
 	}
 	write(f, begin(1), dts.Pending, 1, 1)
 	for range 2 {
-		write(f, end(2, dts.Failed), dts.Failed, 2, 2) // its start was never written
+		write(f, end(2, dts.Failed, false), dts.Failed, 2, 2) // its start was never written
 	}
-	write(f, end(3, dts.Success), dts.Failed, 2, 2)
+	write(f, end(3, dts.Success, false), dts.Failed, 2, 2)
 	if list, err := st.Load(ctx, []string{k.ID}); err != nil || len(list) != 0 {
 		t.Errorf("a finished task is loaded to be run: %v, %v", list, err)
 	}
 }
+
+func clone[T any](p *T) *T { c := *p; return &c }
 
 // TestShortAttempt: the attempt that has no row of its own reads like any other.
 func TestShortAttempt(t *testing.T) {
@@ -186,7 +219,7 @@ func TestShortAttempt(t *testing.T) {
 		after := *k
 		after.Status, after.Attempts, after.StartedAt, after.CompletedAt, after.ResponseStatus = to, number, a.StartedAt, a.CompletedAt, a.HTTPStatus
 		after.LatenessUS, after.SLAMet = &late, &met
-		return &dts.Record{Task: k, Attempt: a, After: &after, Output: dts.Output{Head: []byte("hello"), Total: 5}}
+		return &dts.Record{Task: k, Term: f.Term(k.Shard), Attempt: a, After: &after, Output: dts.Output{Head: []byte("hello"), Total: 5}}
 	}
 	call := func(k *dts.Task) {
 		k.TargetType, k.TargetConfig = dts.HTTPCallback, []byte(`{"url":"http://127.0.0.1/"}`)

@@ -9,9 +9,10 @@ import (
 	"dts"
 )
 
-// InsertRecurring inserts a recurring task with its first occurrences. Under an idempotency key that the
+// InsertRecurring inserts a recurring task with its first occurrences, into a shard that the fence must hold unless
+// the server is alone. Under an idempotency key that the
 // same request took before, it returns what that request made.
-func (s *Store) InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) (dts.Created[*dts.RecurringTask], error) {
+func (s *Store) InsertRecurring(ctx context.Context, f dts.Fence, p dts.Plan) (dts.Created[*dts.RecurringTask], error) {
 	r := p.New
 	var none dts.Created[*dts.RecurringTask]
 	var batch []Stmt
@@ -27,8 +28,11 @@ func (s *Store) InsertRecurring(ctx context.Context, p dts.Plan, now time.Time) 
 			batch = append(batch, Stmt{insertKeyedTask, append(newTaskArgs(t), r.TenantID, r.IdempotencyKey, r.ID)})
 		}
 	}
+	if !f.Alone {
+		batch = append(batch, fence(f, claims(f, r.Shard)))
+	}
 	if _, err := s.apply(ctx, "insert recurring task", batch...); err != nil {
-		if errors.Is(err, ErrRefused) && r.IdempotencyKey != "" {
+		if r.IdempotencyKey != "" && refusedBefore(err, len(batch)-1, f.Alone) {
 			return none, keyConflict(err, []string{r.IdempotencyKey})
 		}
 		return none, err
@@ -104,10 +108,12 @@ func (s *Store) RecurringTasks(ctx context.Context, f dts.RecurringFilter) (dts.
 	return page, err
 }
 
-// PlanDue returns recurring tasks whose plan_at has come, the earliest first, and when the next one's comes
-// after those; zero when there is none.
-func (s *Store) PlanDue(ctx context.Context, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error) {
-	due, err = s.recurring(ctx, "read due plans", `WHERE plan_at IS NOT NULL AND plan_at <= ? ORDER BY plan_at, seq LIMIT ?`, now.UnixMicro(), limit)
+// PlanDue returns recurring tasks in the shards whose plan_at has come, the earliest first, and when the next one's
+// comes after those; zero when there is none.
+func (s *Store) PlanDue(ctx context.Context, shards dts.ShardSet, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error) {
+	low, high := halves(shards)
+	due, err = s.recurring(ctx, "read due plans", `WHERE plan_at IS NOT NULL AND plan_at <= ?`+inShards+`ORDER BY plan_at, seq LIMIT ?`,
+		now.UnixMicro(), low, high, limit)
 	if err != nil {
 		return nil, next, err
 	}
@@ -116,20 +122,24 @@ func (s *Store) PlanDue(ctx context.Context, now time.Time, limit int) (due []*d
 	}
 	var at nullTime
 	_, err = s.one(ctx, "read next plan", Stmt{
-		`SELECT min(plan_at) FROM recurring_tasks WHERE plan_at IS NOT NULL AND plan_at > ?`, []any{now.UnixMicro()}}, &at)
+		`SELECT min(plan_at) FROM recurring_tasks WHERE plan_at IS NOT NULL AND plan_at > ?` + inShards, []any{now.UnixMicro(), low, high}}, &at)
 	return due, at.time(), err
 }
 
-// PausedRecurring returns the ids of the recurring tasks that are paused.
-func (s *Store) PausedRecurring(ctx context.Context) (ids []string, err error) {
-	err = s.query(ctx, "read paused recurring tasks", OwnWrites, Stmt{`SELECT recurring_task_id FROM recurring_tasks WHERE status = 'PAUSED'`, nil},
+// PausedRecurring returns the recurring tasks in the shards that are paused, each with its shard.
+func (s *Store) PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[string]int, error) {
+	paused := map[string]int{}
+	low, high := halves(shards)
+	err := s.query(ctx, "read paused recurring tasks", OwnWrites, Stmt{
+		`SELECT recurring_task_id, shard FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
 		func(r scanner) error {
 			var id string
-			err := r.Scan(&id)
-			ids = append(ids, id)
+			var shard int
+			err := r.Scan(&id, &shard)
+			paused[id] = shard
 			return err
 		})
-	return ids, err
+	return paused, err
 }
 
 // BootRecurring returns the active recurring tasks that run at every boot.
@@ -208,7 +218,7 @@ func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) []Stmt {
 			string(n.Status), n.Name, n.PlanVersion, n.PlannedThrough.UnixMicro(), micros(n.PlanAt),
 			micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), encodeRecurring(n), n.ID}})
 	}
-	batch[0] = fence(f, shards...)
+	batch[0] = fence(f, claims(f, shards...))
 	slices.SortStableFunc(insert, func(a, b *dts.Task) int { return a.RunAt.Compare(b.RunAt) })
 	for _, t := range insert {
 		batch = append(batch, Stmt{insertTask, newTaskArgs(t)})

@@ -43,8 +43,8 @@ func (s *Store) FinishedCount(ctx context.Context, limit int64) (n int64, err er
 const KeysOutlive = 7 * 24 * time.Hour
 
 // DeleteOld deletes, each up to limit, the skips recorded before the given time, the idempotency keys that
-// are older still by KeysOutlive, recurring tasks that ended before it and have nothing left, and tokens
-// that expired. It returns how many rows went.
+// are older still by KeysOutlive, recurring tasks that ended before it and have nothing left, tokens that
+// expired, and servers that stopped before it. It returns how many rows went.
 func (s *Store) DeleteOld(ctx context.Context, before, now time.Time, limit int) (int64, error) {
 	res, err := s.apply(ctx, "delete old rows",
 		Stmt{`DELETE FROM skips WHERE (recurring_task_id, from_at) IN (
@@ -58,7 +58,8 @@ func (s *Store) DeleteOld(ctx context.Context, before, now time.Time, limit int)
 			AND NOT EXISTS (SELECT 1 FROM tasks AS t WHERE t.recurring_task_id = r.recurring_task_id)
 			AND NOT EXISTS (SELECT 1 FROM skips AS k WHERE k.recurring_task_id = r.recurring_task_id)
 			ORDER BY r.seq LIMIT ?)`, []any{before.UnixMicro(), limit}},
-		Stmt{`DELETE FROM tokens WHERE expires_at < ?`, []any{now.UnixMicro()}})
+		Stmt{`DELETE FROM tokens WHERE expires_at < ?`, []any{now.UnixMicro()}},
+		Stmt{`DELETE FROM nodes WHERE state IN ('LEFT', 'DEAD') AND seen_at < ?`, []any{before.UnixMicro()}})
 	var n int64
 	for _, r := range res {
 		n += r.RowsAffected

@@ -7,15 +7,16 @@ import (
 	"dts"
 )
 
-// LoadDue returns, in the order in which they are due, up to limit tasks that wait for nothing but their
-// time, strictly after the mark and due no later than through.
-func (s *Store) LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
+// LoadDue returns, in the order in which they are due, up to limit tasks in the shards that wait for nothing but
+// their time, strictly after the mark and due no later than through.
+func (s *Store) LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
+	low, high := halves(shards)
 	err = s.query(ctx, "load due tasks", OwnWrites, Stmt{
 		`SELECT seq, task_id, run_at, CASE WHEN attempts = 0 THEN miss_at END, priority, shard, target_type, coalesce(recurring_task_id, '') FROM tasks
 		WHERE status = 'PENDING' AND unresolved_dependencies_count = 0
-		AND (run_at, priority, seq) > (?, ?, ?) AND run_at >= ? AND run_at <= ?
+		AND (run_at, priority, seq) > (?, ?, ?) AND run_at >= ? AND run_at <= ?` + inShards + `
 		ORDER BY run_at, priority, seq LIMIT ?`,
-		[]any{after.RunAt.UnixMicro(), after.Rank, after.Seq, after.RunAt.UnixMicro(), through.UnixMicro(), limit}},
+		[]any{after.RunAt.UnixMicro(), after.Rank, after.Seq, after.RunAt.UnixMicro(), through.UnixMicro(), low, high, limit}},
 		func(r scanner) error {
 			var e dts.Entry
 			var run int64
@@ -34,15 +35,19 @@ func (s *Store) Load(ctx context.Context, ids []string) ([]*dts.Task, error) {
 		AND status = 'PENDING' AND unresolved_dependencies_count = 0`, []any{jsonOf(ids)}})
 }
 
-// Write writes starts and ends of attempts.
+// Write writes starts and ends of attempts. The shards of starts, and of ends whose start was not written, must be
+// held at the records' terms. An end whose start was written is accepted from whoever wrote that, also after the
+// shard has gone to another server.
 func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error {
-	shards := make([]int, 0, len(recs))
+	needed := make([]claim, 0, len(recs))
 	batch := make([]Stmt, 1, 1+3*len(recs))
 	for _, r := range recs {
-		shards = append(shards, r.Task.Shard)
-		batch = appendRecord(batch, f, r)
+		if !r.Shown {
+			needed = append(needed, claim{int64(r.Task.Shard), r.Term})
+		}
+		batch = appendRecord(batch, r)
 	}
-	batch[0] = fence(f, shards...)
+	batch[0] = fence(f, needed)
 	_, err := s.apply(ctx, "write attempts", batch...)
 	return err
 }
@@ -54,9 +59,11 @@ const (
 	startTask = `UPDATE tasks SET status = 'RUNNING', attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7
 		WHERE task_id = ?8 AND (status = 'PENDING' AND attempts = ?1 - 1 OR status = 'RUNNING' AND attempts = ?1 AND term = ?2)`
 
-	endTask = `UPDATE tasks SET status = ?1, attempts = ?2, term = 0, node = ?3, picked_at = ?4, started_at = ?5, completed_at = ?6, run_at = ?7,
+	setEnd = `UPDATE tasks SET status = ?1, attempts = ?2, term = 0, node = ?3, picked_at = ?4, started_at = ?5, completed_at = ?6, run_at = ?7,
 			next_attempt_at = ?8, lateness_us = ?9, sla_met = ?10, response_status = ?11, exit_code = ?12, last_error = ?13
-		WHERE task_id = ?14 AND (status = 'PENDING' AND attempts = ?2 - 1 OR status = 'RUNNING' AND attempts = ?2)`
+		WHERE task_id = ?14 `
+	endTask  = setEnd + `AND status = 'PENDING' AND attempts = ?2 - 1`
+	endShown = setEnd + `AND status = 'RUNNING' AND attempts = ?2 AND node = ?3 AND term = ?15`
 
 	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE changes() > 0
 		ON CONFLICT (task_id, number) DO UPDATE SET state = excluded.state, completed_at = excluded.completed_at,
@@ -71,20 +78,27 @@ const (
 
 	insertOutput = `INSERT INTO outputs (tenant_id, task_id, number, head, tail, total)
 		SELECT ?, ?, ?, unhex(?), unhex(?), ? WHERE changes() > 0 ON CONFLICT DO NOTHING`
+
+	insertHandoff = `INSERT INTO handoffs (tenant_id, task_id, shard) SELECT ?, ?, ? WHERE changes() > 0 ON CONFLICT DO NOTHING`
 )
 
-func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
+func appendRecord(batch []Stmt, r *dts.Record) []Stmt {
 	t, a := r.Task, &r.Attempt
 	a.Process = r.Process
 	n := r.After
 	if n == nil {
 		return append(batch,
-			Stmt{startTask, []any{a.Number, f.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID}},
+			Stmt{startTask, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID}},
 			Stmt{insertAttempt, attemptArgs(a)})
 	}
-	batch = append(batch, Stmt{endTask, []any{
+	end := []any{
 		string(n.Status), a.Number, a.Node, micros(a.PickedAt), micros(n.StartedAt), micros(n.CompletedAt), n.RunAt.UnixMicro(),
-		micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), t.ID}})
+		micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), t.ID}
+	if r.Shown {
+		batch = append(batch, Stmt{endShown, append(end, r.Term)})
+	} else {
+		batch = append(batch, Stmt{endTask, end})
+	}
 	if !inTask(r) {
 		batch = append(batch, Stmt{insertAttempt, attemptArgs(a)})
 	}
@@ -100,6 +114,9 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 	}
 	if o := &r.Output; o.Total > 0 {
 		batch = append(batch, Stmt{insertOutput, []any{t.TenantID, t.ID, a.Number, hexOf(o.Head), hexOf(o.Tail), o.Total}})
+	}
+	if r.Away && n.Status == dts.Pending {
+		batch = append(batch, Stmt{insertHandoff, []any{t.TenantID, t.ID, t.Shard}})
 	}
 	return batch
 }

@@ -6,12 +6,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -157,26 +158,39 @@ func (s *Store) one(ctx context.Context, op string, st Stmt, dest ...any) (found
 	return found, err
 }
 
-// fence asserts that the node holds every one of the shards at the fence's term.
-func fence(f dts.Fence, shards ...int) Stmt {
-	return Stmt{`INSERT INTO batch_assert (tenant_id, ok)
-		SELECT 'system', NULL WHERE EXISTS (
-			SELECT 1 FROM json_each(?) AS j LEFT JOIN shards AS s ON s.shard = j.value
-			WHERE s.node_id IS NOT ? OR s.term IS NOT ?)`,
-		[]any{jsonOf(distinct(shards)), f.Node, f.Term}}
+// claim is a shard and the term at which a batch needs it held.
+type claim [2]int64
+
+// claims returns the shards at the terms of the fence.
+func claims(f dts.Fence, shards ...int) []claim {
+	list := make([]claim, len(shards))
+	for i, n := range shards {
+		list[i] = claim{int64(n), f.Term(n)}
+	}
+	return list
 }
 
-func distinct(shards []int) []int {
-	seen := [dts.Shards]bool{}
-	out := shards[:0:0]
-	for _, n := range shards {
-		if !seen[n] {
-			seen[n] = true
-			out = append(out, n)
-		}
+// fence asserts that the server lives under its incarnation and holds each shard at its term.
+func fence(f dts.Fence, list []claim) Stmt {
+	return Stmt{`INSERT INTO batch_assert (tenant_id, ok)
+		SELECT 'system', NULL WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE node_id = ?1 AND incarnation = ?2 AND state IN ('ALIVE', 'LEAVING'))
+		OR EXISTS (SELECT 1 FROM json_each(?3) AS j LEFT JOIN shards AS s ON s.shard = j.value ->> 0
+			WHERE s.node_id IS NOT ?1 OR s.term IS NOT j.value ->> 1)`,
+		[]any{f.Node, f.Incarnation, jsonOf(distinct(list))}}
+}
+
+// inShards is the condition that a row lies in one of the shards that halves gives as two arguments. Integers beyond
+// 2^53 do not reach rqlite whole.
+const inShards = ` AND (CASE WHEN shard < 32 THEN ? >> shard ELSE ? >> (shard - 32) END & 1) = 1 `
+
+func halves(s dts.ShardSet) (low, high int64) { return int64(s & (1<<32 - 1)), int64(s >> 32) }
+
+func distinct(list []claim) []claim {
+	slices.SortFunc(list, func(a, b claim) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	if list = slices.Compact(list); list == nil {
+		return []claim{} // an empty JSON array, not null
 	}
-	sort.Ints(out)
-	return out
+	return list
 }
 
 func jsonOf(v any) string {

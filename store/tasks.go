@@ -15,15 +15,15 @@ import (
 const scanLimit = 20_000
 
 // InsertTasks inserts new tasks, all or none. A task whose idempotency key is taken by the same request is
-// answered with the task that exists; by another request, the whole call is an ErrConflict. A task
-// that the caller has claimed (PickedAt is set) needs the fence.
+// answered with the task that exists; by another request, the whole call is an ErrConflict. The fence must hold the
+// shards: of a server that is alone only those of tasks that it has claimed (PickedAt is set).
 func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
 	batch := make([]Stmt, 0, len(tasks)+1)
-	var claimed []int
+	var fenced []int
 	var keys []string
 	for _, t := range tasks {
-		if !t.PickedAt.IsZero() {
-			claimed = append(claimed, t.Shard)
+		if !f.Alone || !t.PickedAt.IsZero() {
+			fenced = append(fenced, t.Shard)
 		}
 		if t.IdempotencyKey == "" {
 			batch = append(batch, Stmt{insertTask, newTaskArgs(t)})
@@ -33,12 +33,11 @@ func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task)
 		batch = append(batch, claimKey(t.TenantID, t.IdempotencyKey, t.RequestHash, t.ID, t.CreatedAt.UnixMicro())...)
 		batch = append(batch, Stmt{insertKeyedTask, append(newTaskArgs(t), t.TenantID, t.IdempotencyKey, t.ID)})
 	}
-	if claimed != nil {
-		batch = append(batch, fence(f, claimed...))
+	if fenced != nil {
+		batch = append(batch, fence(f, claims(f, fenced...)))
 	}
 	if _, err := s.apply(ctx, "insert tasks", batch...); err != nil {
-		refused, _ := errors.AsType[*RefusedError](err)
-		if refused != nil && len(keys) > 0 && (claimed == nil || refused.Index != len(batch)-1) { // else by the fence
+		if len(keys) > 0 && refusedBefore(err, len(batch)-1, fenced == nil) {
 			return nil, keyConflict(err, keys)
 		}
 		return nil, err
@@ -63,6 +62,12 @@ func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task)
 		out[i] = dts.Created[*dts.Task]{Item: first, Existed: true}
 	}
 	return out, nil
+}
+
+// refusedBefore reports whether a batch was refused by another statement than its last, the fence, if it had one.
+func refusedBefore(err error, last int, unfenced bool) bool {
+	refused, is := errors.AsType[*RefusedError](err)
+	return is && (unfenced || refused.Index != last)
 }
 
 // claimKey takes an idempotency key for a resource, and asserts that it is not taken by another request.

@@ -32,7 +32,7 @@ func openOffline(ctx context.Context, dataDir string, log *slog.Logger) (*offlin
 
 // AddTask inserts a normalized task. Nothing fires until a server runs.
 func (o *offline) AddTask(ctx context.Context, t *dts.Task) (*dts.Task, error) {
-	made, err := o.data.st.InsertTasks(ctx, dts.Fence{}, []*dts.Task{t})
+	made, err := o.data.st.InsertTasks(ctx, dts.Fence{Alone: true}, []*dts.Task{t})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (o *offline) AddRecurring(ctx context.Context, r *dts.RecurringTask) (*dts.
 	if err != nil {
 		return nil, err
 	}
-	made, err := o.data.st.InsertRecurring(ctx, p, time.Now())
+	made, err := o.data.st.InsertRecurring(ctx, dts.Fence{Alone: true}, p)
 	if err != nil {
 		return nil, err
 	}

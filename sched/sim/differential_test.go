@@ -30,7 +30,7 @@ type pair struct {
 	st    *store.Store
 	now   time.Time
 	fence dts.Fence
-	stale dts.Fence // of the term before
+	stale []dts.Fence // what was held before
 	ids   []string  // of all tasks that were ever asked for
 	sent  []*dts.Task
 	recs  []string // of all recurring tasks
@@ -64,8 +64,8 @@ func differential(t *testing.T, seed uint64) {
 			t.Error(err)
 		}
 	}()
-	p.begin()
-	ops := []func(){p.begin, p.insert, p.insert, p.write, p.write, p.write, p.write, p.change, p.change, p.createRecurring, p.plan, p.plan, p.read, p.read}
+	p.register()
+	ops := []func(){p.register, p.shards, p.shards, p.insert, p.insert, p.write, p.write, p.write, p.write, p.change, p.change, p.createRecurring, p.plan, p.plan, p.read, p.read}
 	for n := 0; n < 150 && !t.Failed(); n++ {
 		p.now = p.now.Add(time.Duration(p.r.Int64N(int64(3 * time.Second)))).Truncate(time.Microsecond)
 		ops[p.r.IntN(len(ops))]()
@@ -91,21 +91,85 @@ func (p *pair) equal(op string, got, want any) {
 	}
 }
 
-func (p *pair) begin() {
-	n := dts.Node{ID: "node-1", BootID: "boot-1", StartedAt: p.now, SeenAt: p.now}
-	f, err := p.st.Begin(p.ctx, n)
-	if err != nil {
+// register lets one of two servers begin, and take what it can.
+func (p *pair) register() {
+	n := dts.Node{ID: fmt.Sprint("node-", 1+p.r.IntN(2)), Incarnation: fmt.Sprint("start-", p.now.UnixMicro()), BootID: "boot-1", StartedAt: p.now, SeenAt: p.now}
+	alone := p.r.IntN(3) > 0
+	if err := p.st.Register(p.ctx, n, alone); err != nil {
 		p.t.Fatal(err)
 	}
-	p.stale = p.fence
-	p.fence = p.db.begin(n)
-	p.equal("begin", p.fence, f)
+	p.db.register(n, alone)
+	p.hold(dts.Fence{Node: n.ID, Incarnation: n.Incarnation, Terms: &dts.Terms{}, Alone: alone})
+	p.take(dts.AllShards)
 }
 
-// either is the fence, or now and then the one of the term before.
+func (p *pair) hold(f dts.Fence) {
+	if p.fence.Terms != nil {
+		p.stale = append(p.stale, p.fence)
+	}
+	p.fence = f
+}
+
+// take takes those of the shards that do not belong to another server that lives.
+func (p *pair) take(set dts.ShardSet) {
+	var takes []dts.Take
+	terms := *p.fence.Terms
+	for _, n := range set.List() {
+		h := p.db.holders[n]
+		if o := p.db.nodes[h.Node]; o != nil && o.ID != p.fence.Node && o.State.Runs() && p.r.IntN(50) > 0 {
+			continue
+		}
+		if p.r.IntN(200) == 0 {
+			h.Term++
+		}
+		takes = append(takes, dts.Take{Shard: n, From: h})
+		terms[n] = h.Term + 1
+	}
+	e1, e2 := p.db.takeShards(p.fence, takes), p.st.TakeShards(p.ctx, p.fence, takes)
+	p.same("take shards", e1, e2)
+	if e1 == nil {
+		f := p.fence
+		f.Terms = &terms
+		p.hold(f)
+	}
+}
+
+// shards does something to who holds what.
+func (p *pair) shards() {
+	f := p.either()
+	some := dts.ShardSet(p.r.Uint64()) & dts.ShardSet(p.r.Uint64())
+	switch p.r.IntN(6) {
+	case 0:
+		beat := p.r.Int64N(100)
+		p.same("beat", p.db.beat(f, beat, p.now), p.st.Beat(p.ctx, f, beat, p.now))
+	case 1:
+		over := p.r.IntN(4) == 0
+		p.same("leave", p.db.leave(f, over), p.st.Leave(p.ctx, f, over))
+	case 2:
+		for _, n := range p.db.members().Nodes {
+			if n.Beat += int64(p.r.IntN(2)); p.r.IntN(2) == 0 {
+				p.same("declare dead", p.db.declareDead(f, n), p.st.DeclareDead(p.ctx, f, n))
+			}
+		}
+	case 3:
+		some &= f.Terms.Held()
+		p.same("release", p.db.releaseShards(f, some), p.st.ReleaseShards(p.ctx, f, some))
+	case 4:
+		p.take(some)
+	default:
+		ids, err := p.st.Handoffs(p.ctx, some, 3)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.equal("handoffs", p.db.handoffs(some, 3), ids)
+		p.same("delete handoffs", p.db.deleteHandoffs(f, ids), p.st.DeleteHandoffs(p.ctx, f, ids))
+	}
+}
+
+// either is the fence, or now and then one of those before.
 func (p *pair) either() dts.Fence {
-	if p.r.IntN(8) == 0 && p.stale.Term > 0 {
-		return p.stale
+	if p.r.IntN(8) == 0 && len(p.stale) > 0 {
+		return p.stale[p.r.IntN(len(p.stale))]
 	}
 	return p.fence
 }
@@ -174,8 +238,9 @@ func (p *pair) write() {
 	if t == nil {
 		return
 	}
-	rec := &dts.Record{Task: t, Attempt: dts.Attempt{TaskID: t.ID, TenantID: t.TenantID, Number: max(t.Attempts+p.r.IntN(3)-p.r.IntN(2), 1), State: dts.AttemptRunning,
-		Node: "node-1", PickedAt: p.now, StartedAt: p.now, LatenessUS: 7}}
+	f := p.either()
+	rec := &dts.Record{Task: t, Term: f.Term(t.Shard), Attempt: dts.Attempt{TaskID: t.ID, TenantID: t.TenantID, Number: max(t.Attempts+p.r.IntN(3)-p.r.IntN(2), 1), State: dts.AttemptRunning,
+		Node: f.Node, PickedAt: p.now, StartedAt: p.now, LatenessUS: 7}}
 	late, met := int64(7), true
 	if t.StartedAt.IsZero() {
 		t.StartedAt, t.LatenessUS, t.SLAMet = p.now, &late, &met
@@ -197,11 +262,13 @@ func (p *pair) write() {
 			n.Status, n.NextAttemptAt = dts.Pending, p.now.Add(time.Second)
 			n.RunAt, n.LastError = n.NextAttemptAt, "no"
 		}
-		rec.After, rec.Shown = n, true
+		rec.After, rec.Shown, rec.Away = n, p.r.IntN(2) == 0, p.r.IntN(2) == 0
+		if rec.Shown && p.r.IntN(2) == 0 { // its start was written, whoever holds the shard now
+			rec.Term, rec.Attempt.Node = t.Term, cmp.Or(t.Node, f.Node)
+		}
 	}
 	mine := *rec
 	mine.Task = clone(t)
-	f := p.either()
 	p.same("write", p.db.write(f, []*dts.Record{&mine}), p.st.Write(p.ctx, f, []*dts.Record{rec}))
 }
 
@@ -251,8 +318,9 @@ func (p *pair) createRecurring() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	got, e1 := p.db.insertRecurring(*copyPlan(&plan))
-	want, e2 := p.st.InsertRecurring(p.ctx, plan, p.now)
+	f := p.either()
+	got, e1 := p.db.insertRecurring(f, *copyPlan(&plan))
+	want, e2 := p.st.InsertRecurring(p.ctx, f, plan)
 	p.same("insert recurring", e1, e2)
 	if e1 == nil && e2 == nil && (got.Existed != want.Existed || got.Item.ID != want.Item.ID) {
 		p.t.Errorf("insert recurring: in memory %v %s, really %v %s", got.Existed, got.Item.ID, want.Existed, want.Item.ID)
@@ -319,18 +387,25 @@ func (p *pair) read() {
 		e := t.Entry()
 		mark = e.Mark()
 	}
-	due, err := p.st.LoadDue(p.ctx, mark, through, limit)
-	check("load due", err, p.db.loadDue(mark, through, limit), due)
+	set := dts.AllShards
+	if p.r.IntN(2) == 0 {
+		set = dts.ShardSet(p.r.Uint64())
+	}
+	due, err := p.st.LoadDue(p.ctx, set, mark, through, limit)
+	check("load due", err, p.db.loadDue(set, mark, through, limit), due)
 	tasks, err := p.st.Load(p.ctx, p.ids)
 	check("load", err, bySeq(p.db.load(distinct(p.ids))), bySeq(tasks))
-	lost, err := p.st.Running(p.ctx, p.fence, 100)
-	mine := p.db.running(p.fence, 100)
+	own := p.r.IntN(2) == 0
+	lost, err := p.st.Lost(p.ctx, p.fence, set, own, 100)
+	mine := p.db.lost(p.fence, set, own, 100)
 	for _, list := range [][]dts.Lost{lost, mine} {
 		slices.SortFunc(list, func(a, b dts.Lost) int { return cmp.Compare(a.Task.Seq, b.Task.Seq) })
 	}
-	check("running", err, mine, lost)
-	recs, next, err := p.st.PlanDue(p.ctx, p.now, 100)
-	got, gotNext := p.db.planDue(p.now, 100)
+	check("lost", err, mine, lost)
+	members, err := p.st.Members(p.ctx)
+	check("members", err, p.db.members(), members)
+	recs, next, err := p.st.PlanDue(p.ctx, set, p.now, 100)
+	got, gotNext := p.db.planDue(set, p.now, 100)
 	check("plan due", err, len(got), len(recs))
 	check("plan due", err, gotNext.UnixMicro(), next.UnixMicro())
 	for _, id := range p.recs {

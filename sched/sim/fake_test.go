@@ -16,10 +16,10 @@ import (
 type database struct {
 	mu sync.Mutex
 
-	node  dts.Node
-	known bool
-	term  int64
-	seq   int64
+	nodes   map[string]*dts.Node
+	holders [dts.Shards]dts.Holder
+	hand    map[string]int // handoffs, with their shards
+	seq     int64
 
 	tasks     map[string]*dts.Task
 	occur     map[occurrence]string // the task of an occurrence
@@ -51,6 +51,7 @@ var errRefused = errors.New("refused")
 
 func newDatabase() *database {
 	return &database{
+		nodes: map[string]*dts.Node{}, hand: map[string]int{},
 		tasks: map[string]*dts.Task{}, occur: map[occurrence]string{}, attempts: map[string][]*dts.Attempt{}, outputs: map[string]bool{},
 		recurring: map[string]*dts.RecurringTask{}, order: map[string]int64{}, skips: map[string]map[int64]*dts.Skip{}, keys: map[string]key{},
 		onPlan: func(*dts.Plan) {}, twice: func(*dts.Task) {},
@@ -62,23 +63,131 @@ func clone[T any](p *T) *T {
 	return &c
 }
 
-func (d *database) fenced(f dts.Fence) error {
-	if f.Node != d.node.ID || f.Term != d.term || d.term == 0 {
-		return fmt.Errorf("%w: term %d, the shards have term %d", errRefused, f.Term, d.term)
+// fenced says whether a node lives under its incarnation and holds shards at the terms of its fence.
+func (d *database) fenced(f dts.Fence, shards ...int) error {
+	if err := d.lives(f); err != nil {
+		return err
+	}
+	for _, n := range shards {
+		if err := d.holds(f, n, f.Term(n)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (d *database) begin(n dts.Node) dts.Fence {
-	d.node, d.known = n, true
-	d.term++
-	return dts.Fence{Node: n.ID, Term: d.term}
+func (d *database) lives(f dts.Fence) error {
+	if n := d.nodes[f.Node]; n == nil || n.Incarnation != f.Incarnation || !n.State.Runs() {
+		return fmt.Errorf("%w: node %s does not live under incarnation %s", errRefused, f.Node, f.Incarnation)
+	}
+	return nil
 }
 
-func (d *database) beat(f dts.Fence, now time.Time) {
-	if f.Node == d.node.ID {
-		d.node.SeenAt = dts.Micros(now)
+func (d *database) holds(f dts.Fence, shard int, term int64) error {
+	if h := d.holders[shard]; h != (dts.Holder{Node: f.Node, Term: term}) {
+		return fmt.Errorf("%w: shard %d is not held at term %d, but %v", errRefused, shard, term, h)
 	}
+	return nil
+}
+
+func (d *database) register(n dts.Node, alone bool) {
+	if old := d.nodes[n.ID]; old == nil || old.Incarnation != n.Incarnation {
+		n.State, n.Beat, n.StartedAt, n.SeenAt = dts.NodeAlive, 0, dts.Micros(n.StartedAt), dts.Micros(n.SeenAt)
+		d.nodes[n.ID] = &n
+	}
+	for _, o := range d.nodes {
+		if alone && o.ID != n.ID && o.State.Runs() {
+			o.State = dts.NodeDead
+		}
+	}
+}
+
+func (d *database) beat(f dts.Fence, beat int64, now time.Time) error {
+	if err := d.lives(f); err != nil {
+		return err
+	}
+	n := d.nodes[f.Node]
+	n.Beat, n.SeenAt = beat, dts.Micros(now)
+	return nil
+}
+
+func (d *database) leave(f dts.Fence, over bool) error {
+	if err := d.lives(f); err != nil {
+		return err
+	}
+	d.nodes[f.Node].State = dts.NodeLeaving
+	if over {
+		d.nodes[f.Node].State = dts.NodeLeft
+	}
+	return nil
+}
+
+func (d *database) declareDead(f dts.Fence, n dts.Node) error {
+	if err := d.lives(f); err != nil {
+		return err
+	}
+	o := d.nodes[n.ID]
+	if o == nil || o.Incarnation != n.Incarnation || o.Beat != n.Beat || o.State != n.State {
+		return fmt.Errorf("%w: node %s has changed", errRefused, n.ID)
+	}
+	o.State = dts.NodeDead
+	return nil
+}
+
+func (d *database) takeShards(f dts.Fence, takes []dts.Take) error {
+	if err := d.lives(f); err != nil {
+		return err
+	}
+	for _, t := range takes {
+		o := d.nodes[t.From.Node]
+		if d.holders[t.Shard] != t.From || o != nil && o.ID != f.Node && o.State.Runs() {
+			return fmt.Errorf("%w: shard %d", errRefused, t.Shard)
+		}
+	}
+	for _, t := range takes {
+		d.holders[t.Shard] = dts.Holder{Node: f.Node, Term: t.From.Term + 1}
+	}
+	return nil
+}
+
+func (d *database) releaseShards(f dts.Fence, set dts.ShardSet) error {
+	if err := d.fenced(f, set.List()...); err != nil {
+		return err
+	}
+	for _, n := range set.List() {
+		d.holders[n].Node = ""
+	}
+	return nil
+}
+
+func (d *database) members() dts.Members {
+	m := dts.Members{Holders: d.holders}
+	for _, n := range d.nodes {
+		m.Nodes = append(m.Nodes, *n)
+	}
+	slices.SortFunc(m.Nodes, func(a, b dts.Node) int { return cmp.Compare(a.ID, b.ID) })
+	return m
+}
+
+func (d *database) handoffs(set dts.ShardSet, limit int) []string {
+	var list []string
+	for id, shard := range d.hand {
+		if set.Has(shard) {
+			list = append(list, id)
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), limit)]
+}
+
+func (d *database) deleteHandoffs(f dts.Fence, ids []string) error {
+	if err := d.lives(f); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		delete(d.hand, id)
+	}
+	return nil
 }
 
 // selectTasks returns copies of the tasks that fit, in the order of creation.
@@ -93,9 +202,13 @@ func (d *database) selectTasks(fits func(t *dts.Task) bool) []*dts.Task {
 	return list
 }
 
-func (d *database) running(f dts.Fence, limit int) []dts.Lost {
+func (d *database) lost(f dts.Fence, set dts.ShardSet, own bool, limit int) []dts.Lost {
 	var out []dts.Lost
-	for _, t := range d.selectTasks(func(t *dts.Task) bool { return t.Status == dts.Running && t.Term < f.Term }) {
+	abandoned := func(t *dts.Task) bool {
+		n := d.nodes[t.Node]
+		return own && t.Node == f.Node || (n == nil || !n.State.Runs()) && set.Has(t.Shard)
+	}
+	for _, t := range d.selectTasks(func(t *dts.Task) bool { return t.Status == dts.Running && abandoned(t) }) {
 		l := dts.Lost{Task: t}
 		if list := d.attempts[t.ID]; len(list) > 0 && list[len(list)-1].State == dts.AttemptRunning {
 			l.Attempt = clone(list[len(list)-1])
@@ -172,9 +285,11 @@ func (d *database) insertTasks(f dts.Fence, tasks []*dts.Task) ([]dts.Created[*d
 			return nil, dts.Errorf(dts.ErrConflict, "the idempotency key was used before with another request: %w", errRefused)
 		}
 	}
-	if slices.ContainsFunc(tasks, func(t *dts.Task) bool { return !t.PickedAt.IsZero() }) {
-		if err := d.fenced(f); err != nil {
-			return nil, err
+	for _, t := range tasks {
+		if !f.Alone || !t.PickedAt.IsZero() {
+			if err := d.fenced(f, t.Shard); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var gone error
@@ -222,10 +337,10 @@ func (d *database) list(f dts.TaskFilter) dts.Page[*dts.Task] {
 	return dts.Page[*dts.Task]{Items: list[:min(len(list), f.Limit)]}
 }
 
-func (d *database) loadDue(after dts.Mark, through time.Time, limit int) []dts.Entry {
+func (d *database) loadDue(set dts.ShardSet, after dts.Mark, through time.Time, limit int) []dts.Entry {
 	var list []dts.Entry
 	for _, t := range d.tasks {
-		if t.Status != dts.Pending || t.Unresolved > 0 || t.RunAt.After(through) {
+		if t.Status != dts.Pending || t.Unresolved > 0 || t.RunAt.After(through) || !set.Has(t.Shard) {
 			continue
 		}
 		e := t.Entry()
@@ -245,8 +360,16 @@ func (d *database) loadDue(after dts.Mark, through time.Time, limit int) []dts.E
 
 // write applies starts and ends of attempts. One that is stale, or sent a second time, changes nothing.
 func (d *database) write(f dts.Fence, recs []*dts.Record) error {
-	if err := d.fenced(f); err != nil {
+	if err := d.lives(f); err != nil {
 		return err
+	}
+	for _, r := range recs {
+		if r.Shown {
+			continue
+		}
+		if err := d.holds(f, r.Task.Shard, r.Term); err != nil {
+			return err
+		}
 	}
 	for _, r := range recs {
 		t, a, n := d.tasks[r.Task.ID], &r.Attempt, r.After
@@ -256,14 +379,14 @@ func (d *database) write(f dts.Fence, recs []*dts.Record) error {
 		waits := t.Status == dts.Pending && t.Attempts == a.Number-1
 		runs := t.Status == dts.Running && t.Attempts == a.Number
 		if n == nil {
-			if waits || runs && t.Term == f.Term {
-				t.Status, t.Attempts, t.Term, t.Node, t.PickedAt = dts.Running, a.Number, f.Term, a.Node, a.PickedAt
+			if waits || runs && t.Term == r.Term {
+				t.Status, t.Attempts, t.Term, t.Node, t.PickedAt = dts.Running, a.Number, r.Term, a.Node, a.PickedAt
 				t.StartedAt, t.LatenessUS, t.SLAMet = a.StartedAt, r.Task.LatenessUS, r.Task.SLAMet
 				d.putAttempt(r)
 			}
 			continue
 		}
-		if !waits && !runs {
+		if r.Shown && !(runs && t.Node == a.Node && t.Term == r.Term) || !r.Shown && !waits {
 			continue
 		}
 		t.Status, t.Attempts, t.Term, t.Node, t.PickedAt = n.Status, a.Number, 0, a.Node, a.PickedAt
@@ -284,6 +407,9 @@ func (d *database) write(f dts.Fence, recs []*dts.Record) error {
 		}
 		if changed && r.Output.Total > 0 {
 			d.outputs[t.ID] = true
+		}
+		if changed && r.Away && n.Status == dts.Pending {
+			d.hand[t.ID] = t.Shard
 		}
 	}
 	return nil
@@ -325,8 +451,8 @@ func (d *database) check(changes []dts.Change) error {
 }
 
 func (d *database) change(f dts.Fence, changes []dts.Change, now time.Time) error {
-	if len(changes) > 0 {
-		if err := d.fenced(f); err != nil {
+	for i := range changes {
+		if err := d.fenced(f, changes[i].Old.Shard); err != nil {
 			return err
 		}
 	}
@@ -388,12 +514,20 @@ func (d *database) load(ids []string) []*dts.Task {
 
 // Recurring tasks.
 
-func (d *database) insertRecurring(p dts.Plan) (dts.Created[*dts.RecurringTask], error) {
+func (d *database) insertRecurring(f dts.Fence, p dts.Plan) (dts.Created[*dts.RecurringTask], error) {
 	r := p.New
+	var fence error
+	if !f.Alone {
+		fence = d.fenced(f, r.Shard)
+	}
 	if r.IdempotencyKey != "" {
-		if !d.claimKey(r.TenantID, r.IdempotencyKey, r.RequestHash, r.ID) {
+		if old, used := d.keys[r.TenantID+"/"+r.IdempotencyKey]; used && old.hash != r.RequestHash {
 			return dts.Created[*dts.RecurringTask]{}, dts.Errorf(dts.ErrConflict, "the idempotency key was used before with another request: %w", errRefused)
 		}
+		if fence != nil {
+			return dts.Created[*dts.RecurringTask]{}, fence
+		}
+		d.claimKey(r.TenantID, r.IdempotencyKey, r.RequestHash, r.ID)
 		if owner := d.keys[r.TenantID+"/"+r.IdempotencyKey].id; owner != r.ID {
 			first := d.recurring[owner]
 			if first == nil {
@@ -401,6 +535,9 @@ func (d *database) insertRecurring(p dts.Plan) (dts.Created[*dts.RecurringTask],
 			}
 			return dts.Created[*dts.RecurringTask]{Item: d.seen(first), Existed: true}, nil
 		}
+	}
+	if fence != nil {
+		return dts.Created[*dts.RecurringTask]{}, fence
 	}
 	if d.recurring[r.ID] == nil {
 		d.onPlan(&p)
@@ -441,14 +578,16 @@ func (d *database) selectRecurring(fits func(r *dts.RecurringTask) bool) []*dts.
 	return list
 }
 
-func (d *database) planDue(now time.Time, limit int) (due []*dts.RecurringTask, next time.Time) {
-	due = d.selectRecurring(func(r *dts.RecurringTask) bool { return !r.PlanAt.IsZero() && !r.PlanAt.After(now) })
+func (d *database) planDue(set dts.ShardSet, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time) {
+	due = d.selectRecurring(func(r *dts.RecurringTask) bool {
+		return set.Has(r.Shard) && !r.PlanAt.IsZero() && !r.PlanAt.After(now)
+	})
 	slices.SortStableFunc(due, func(a, b *dts.RecurringTask) int { return a.PlanAt.Compare(b.PlanAt) })
 	if len(due) >= limit {
 		return due[:limit], now
 	}
 	for _, r := range d.recurring {
-		if r.PlanAt.After(now) && (next.IsZero() || r.PlanAt.Before(next)) {
+		if set.Has(r.Shard) && r.PlanAt.After(now) && (next.IsZero() || r.PlanAt.Before(next)) {
 			next = r.PlanAt
 		}
 	}
@@ -456,7 +595,7 @@ func (d *database) planDue(now time.Time, limit int) (due []*dts.RecurringTask, 
 }
 
 func (d *database) savePlan(f dts.Fence, p *dts.Plan, now time.Time) error {
-	if err := d.fenced(f); err != nil {
+	if err := d.fenced(f, p.Old.Shard); err != nil {
 		return err
 	}
 	o, n := p.Old, p.New

@@ -263,23 +263,56 @@ func (p *proc) read(ctx context.Context, get func()) error {
 
 // The methods of sched.Store.
 
-func (p *proc) Begin(ctx context.Context, n dts.Node) (f dts.Fence, err error) {
-	err = p.write(ctx, "begin", func() error { f = p.w.db.begin(n); p.w.tryLate(); return nil })
-	return f, err
+func (p *proc) Register(ctx context.Context, n dts.Node, alone bool) error {
+	return p.write(ctx, "register", func() error { p.w.db.register(n, alone); p.w.tryLate(); return nil })
 }
 
-func (p *proc) Beat(ctx context.Context, f dts.Fence, _ int64, now time.Time) error {
-	return p.write(ctx, "beat", func() error { p.w.db.beat(f, now); return nil })
+func (p *proc) Beat(ctx context.Context, f dts.Fence, beat int64, now time.Time) error {
+	return p.write(ctx, "beat", func() error { return p.w.db.beat(f, beat, now) })
 }
 
-func (p *proc) Node(ctx context.Context, _ string) (n dts.Node, found bool, err error) {
-	err = p.read(ctx, func() { n, found = p.w.db.node, p.w.db.known })
+func (p *proc) Leave(ctx context.Context, f dts.Fence, over bool) error {
+	return p.write(ctx, "leave", func() error { return p.w.db.leave(f, over) })
+}
+
+func (p *proc) DeclareDead(ctx context.Context, f dts.Fence, n dts.Node) error {
+	return p.write(ctx, "declare dead", func() error { return p.w.db.declareDead(f, n) })
+}
+
+func (p *proc) TakeShards(ctx context.Context, f dts.Fence, takes []dts.Take) error {
+	return p.write(ctx, "take shards", func() error { return p.w.db.takeShards(f, takes) })
+}
+
+func (p *proc) ReleaseShards(ctx context.Context, f dts.Fence, set dts.ShardSet) error {
+	return p.write(ctx, "release shards", func() error { return p.w.db.releaseShards(f, set) })
+}
+
+func (p *proc) Members(ctx context.Context) (m dts.Members, err error) {
+	err = p.read(ctx, func() { m = p.w.db.members() })
+	return m, err
+}
+
+func (p *proc) Node(ctx context.Context, id string) (n dts.Node, found bool, err error) {
+	err = p.read(ctx, func() {
+		if o := p.w.db.nodes[id]; o != nil {
+			n, found = *o, true
+		}
+	})
 	return n, found, err
 }
 
-func (p *proc) Running(ctx context.Context, f dts.Fence, limit int) (list []dts.Lost, err error) {
-	err = p.read(ctx, func() { list = p.w.db.running(f, limit) })
+func (p *proc) Lost(ctx context.Context, f dts.Fence, set dts.ShardSet, own bool, limit int) (list []dts.Lost, err error) {
+	err = p.read(ctx, func() { list = p.w.db.lost(f, set, own, limit) })
 	return list, err
+}
+
+func (p *proc) Handoffs(ctx context.Context, set dts.ShardSet, limit int) (ids []string, err error) {
+	err = p.read(ctx, func() { ids = p.w.db.handoffs(set, limit) })
+	return ids, err
+}
+
+func (p *proc) DeleteHandoffs(ctx context.Context, f dts.Fence, ids []string) error {
+	return p.write(ctx, "delete handoffs", func() error { return p.w.db.deleteHandoffs(f, ids) })
 }
 
 func (p *proc) Fault() (time.Time, error) {
@@ -321,8 +354,8 @@ func (p *proc) Tasks(ctx context.Context, f dts.TaskFilter) (page dts.Page[*dts.
 	return page, err
 }
 
-func (p *proc) LoadDue(ctx context.Context, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
-	err = p.read(ctx, func() { list = p.w.db.loadDue(after, through, limit) })
+func (p *proc) LoadDue(ctx context.Context, set dts.ShardSet, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
+	err = p.read(ctx, func() { list = p.w.db.loadDue(set, after, through, limit) })
 	return list, err
 }
 
@@ -385,9 +418,9 @@ func copyChanges(changes []dts.Change) []dts.Change {
 	return out
 }
 
-func (p *proc) InsertRecurring(ctx context.Context, plan dts.Plan, _ time.Time) (made dts.Created[*dts.RecurringTask], err error) {
+func (p *proc) InsertRecurring(ctx context.Context, f dts.Fence, plan dts.Plan) (made dts.Created[*dts.RecurringTask], err error) {
 	c := copyPlan(&plan)
-	if err = p.write(ctx, "insert recurring", func() (err error) { made, err = p.w.db.insertRecurring(*c); return err }); err != nil {
+	if err = p.write(ctx, "insert recurring", func() (err error) { made, err = p.w.db.insertRecurring(f, *c); return err }); err != nil {
 		return dts.Created[*dts.RecurringTask]{}, err
 	}
 	if plan.New.IdempotencyKey != "" && p.read(ctx, func() {}) != nil {
@@ -428,20 +461,21 @@ func (p *proc) RecurringByID(ctx context.Context, ids []string) (list []*dts.Rec
 	return list, err
 }
 
-func (p *proc) PlanDue(ctx context.Context, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error) {
-	err = p.read(ctx, func() { due, next = p.w.db.planDue(now, limit) })
+func (p *proc) PlanDue(ctx context.Context, set dts.ShardSet, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error) {
+	err = p.read(ctx, func() { due, next = p.w.db.planDue(set, now, limit) })
 	return due, next, err
 }
 
-func (p *proc) PausedRecurring(ctx context.Context) (ids []string, err error) {
-	err = p.read(ctx, func() {
+func (p *proc) PausedRecurring(ctx context.Context, set dts.ShardSet) (map[string]int, error) {
+	paused := map[string]int{}
+	err := p.read(ctx, func() {
 		for _, r := range p.w.db.recurring {
-			if r.Status == dts.Paused {
-				ids = append(ids, r.ID)
+			if r.Status == dts.Paused && set.Has(r.Shard) {
+				paused[r.ID] = r.Shard
 			}
 		}
 	})
-	return ids, err
+	return paused, err
 }
 
 func (p *proc) BootRecurring(ctx context.Context) (list []*dts.RecurringTask, err error) {
