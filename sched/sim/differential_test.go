@@ -31,7 +31,7 @@ type pair struct {
 	now   time.Time
 	fence dts.Fence
 	stale []dts.Fence // what was held before
-	ids   []string  // of all tasks that were ever asked for
+	ids   []string    // of all tasks that were ever asked for
 	sent  []*dts.Task
 	recs  []string // of all recurring tasks
 	made  int
