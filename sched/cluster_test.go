@@ -269,7 +269,7 @@ func TestClusterDeath(t *testing.T) {
 			if now.Status != dts.Success || now.Attempts != 1 || runs[k.ID] < 1 || runs[k.ID] > 2 {
 				t.Errorf("the task due at %v is %s after %d attempts, %d starts", k.RunAt, now.Status, now.Attempts, runs[k.ID])
 			}
-			if d := now.StartedAt.Sub(now.DueAt); d > 25*time.Second {
+			if d := now.StartedAt.Sub(now.DueAt); d > 23*time.Second {
 				t.Errorf("the task due at %v started %v late", k.RunAt, d)
 			}
 		}

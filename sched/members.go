@@ -15,6 +15,7 @@ import (
 // leaseFor after it sent its last beat that arrived. No two servers' clocks are compared.
 const (
 	clusterBeat  = 5 * time.Second
+	watchEvery   = 2 * time.Second // how often the others' beats are looked at
 	leaseFor     = 15 * time.Second
 	deadAfter    = 20 * time.Second
 	handoffEvery = time.Second
@@ -40,6 +41,7 @@ type members struct {
 	left      chan struct{} // closed when the others know that
 	seen      map[string]sighting
 	beat      int64
+	beatAt    time.Duration // when the last one was sent, by Options.Boottime
 	leaving   bool
 	placement atomic.Pointer[dts.Placement]
 	nodes     atomic.Pointer[[]dts.Node] // all that are known
@@ -110,38 +112,41 @@ func (m *members) round() time.Duration {
 		}
 		m.leaving = true
 	}
-	sent := s.o.Boottime()
-	m.beat++
-	err := s.o.Store.Beat(s.ctx, s.fence(), m.beat, s.clock.newestSeen())
-	if s.o.Refused(err) {
-		m.expelled()
-		return m.register()
-	}
-	if err != nil {
-		s.logStore("beat", err)
-		return retryStore
-	}
-	if last := s.lease.Swap(int64(sent + leaseFor)); last < int64(sent) {
-		s.in.post(func(*loop) {}) // what was due meanwhile starts now
+	if sent := s.o.Boottime(); m.beat == 0 || sent-m.beatAt >= clusterBeat {
+		err := s.o.Store.Beat(s.ctx, s.fence(), m.beat+1, s.clock.newestSeen())
+		if s.o.Refused(err) {
+			m.expelled()
+			return m.register()
+		}
+		if err != nil {
+			s.logStore("beat", err)
+			return retryStore
+		}
+		m.beat, m.beatAt = m.beat+1, sent
+		if last := s.lease.Swap(int64(sent + leaseFor)); last < int64(sent) {
+			s.in.post(func(*loop) {}) // what was due meanwhile starts now
+		}
 	}
 	all, err := s.o.Store.Members(s.ctx)
 	if err != nil {
 		s.logStore("read the cluster's members", err)
 		return retryStore
 	}
-	m.observe(&all)
-	again := m.arrange(&all)
+	next := m.observe(&all)
+	next = min(next, m.arrange(&all), max(m.beatAt+clusterBeat-s.o.Boottime(), 0))
 	if err := s.recover(s.ctx, false); err != nil {
 		s.logStore("end lost attempts", err)
 		return retryStore
 	}
-	return again
+	return next
 }
 
-// observe notes whose beat has moved, declares dead whose has not for too long, and publishes who lives.
-func (m *members) observe(all *dts.Members) {
+// observe notes whose beat has moved, declares dead whose has not for too long, and publishes who lives. It returns
+// when to look again.
+func (m *members) observe(all *dts.Members) time.Duration {
 	s := m.s
 	now := s.o.Boottime()
+	next := watchEvery
 	p := &dts.Placement{Self: s.o.Node.ID}
 	known := make(map[string]bool, len(all.Nodes))
 	for i := range all.Nodes {
@@ -159,6 +164,8 @@ func (m *members) observe(all *dts.Members) {
 			} else if !s.o.Refused(err) {
 				s.logStore("declare a server dead", err)
 			}
+		} else if n.State.Runs() && n.ID != p.Self {
+			next = min(next, max(last.at+deadAfter-now, time.Millisecond))
 		}
 		if n.State.Runs() {
 			p.Nodes = append(p.Nodes, *n)
@@ -176,6 +183,7 @@ func (m *members) observe(all *dts.Members) {
 	}
 	m.nodes.Store(&all.Nodes)
 	m.placement.Store(p)
+	return next
 }
 
 // arrange lets go of shards that are held no more, takes those that are free and belong here, and hands over those
@@ -396,7 +404,7 @@ func (m *members) register() time.Duration {
 		s.logStore("register", err)
 		return retryStore
 	}
-	m.beat, m.leaving = 0, false
+	m.beat, m.beatAt, m.leaving = 0, 0, false
 	m.outside.Store(nil)
 	return 0
 }
@@ -415,7 +423,7 @@ func (s *Scheduler) register(ctx context.Context, first bool) error {
 	s.held.Store(&dts.Fence{Node: n.ID, Incarnation: n.Incarnation, Terms: &dts.Terms{}, Alone: s.alone()})
 	if first {
 		if err := s.killOrphans(ctx); err != nil {
-			s.log.Error("commands of the last run may have survived", "err", err)
+			return err
 		}
 	}
 	return s.recover(ctx, true)

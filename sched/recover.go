@@ -89,7 +89,7 @@ func (s *Scheduler) killOrphans(ctx context.Context) error {
 			known = append(known, *l.Attempt.Process)
 		}
 	}
-	return s.o.KillOrphans(ctx, known, func(taskID string, attempt int) bool {
+	err = s.o.KillOrphans(ctx, known, func(taskID string, attempt int) bool {
 		page, err := s.o.Store.Tasks(ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, IDs: []string{taskID}, Limit: 1})
 		if err != nil {
 			s.log.Error("look up the task of a process", "task", taskID, "err", err)
@@ -100,6 +100,10 @@ func (s *Scheduler) killOrphans(ctx context.Context) error {
 			return t.Status == dts.Running && attempt >= t.Attempts || t.Status == dts.Pending && attempt > t.Attempts
 		})
 	})
+	if err != nil {
+		s.log.Error("commands of the last run may have survived", "err", err)
+	}
+	return nil
 }
 
 // runAtBoot inserts one task for each @reboot, once a boot. sameBoot: this node has run since the boot.
