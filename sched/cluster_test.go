@@ -411,3 +411,47 @@ func TestClusterTwoOfOneID(t *testing.T) {
 		}
 	})
 }
+
+// TestClusterOutage: when no server reaches the database for a while, starts stop, and afterwards everything goes on
+// where it was: nobody counts as dead who only could not say that it lives.
+func TestClusterOutage(t *testing.T) {
+	inCluster(t, 3, func(c *cluster) {
+		time.Sleep(12 * time.Second)
+		before := c.holders()
+		r := c.nodes[0].every("* * * * * *", nil)
+		time.Sleep(3 * time.Second)
+		for _, m := range c.nodes {
+			m.cut.off.Store(true)
+		}
+		time.Sleep(50 * time.Second)
+		n := len(c.starts())
+		if err := c.nodes[0].s.Ready(); err == nil {
+			t.Error("a server is ready although its lease has run out")
+		}
+		time.Sleep(10 * time.Second)
+		if more := len(c.starts()); more != n {
+			t.Errorf("%d starts without a lease", more-n)
+		}
+		for i, m := range c.nodes {
+			time.Sleep(time.Duration(i) * time.Second)
+			m.cut.off.Store(false)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if after := c.holders(); !maps.Equal(before, after) {
+			t.Errorf("the shards moved: %v, then %v", before, after)
+		}
+		all, err := c.look.Members(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range all.Nodes {
+			if n.State != dts.NodeAlive {
+				t.Errorf("%s is %s", n.ID, n.State)
+			}
+		}
+		if list := c.nodes[0].ledgerOf(c, r.ID); len(list) < 70 {
+			t.Errorf("%d instants are accounted for: %v", len(list), list)
+		}
+	})
+}

@@ -42,6 +42,7 @@ type members struct {
 	seen      map[string]sighting
 	beat      int64
 	beatAt    time.Duration // when the last one was sent, by Options.Boottime
+	watchedAt time.Duration // when the others were last looked at
 	leaving   bool
 	placement atomic.Pointer[dts.Placement]
 	nodes     atomic.Pointer[[]dts.Node] // all that are known
@@ -147,6 +148,14 @@ func (m *members) observe(all *dts.Members) time.Duration {
 	s := m.s
 	now := s.o.Boottime()
 	next := watchEvery
+	// While this server saw nothing itself, it cannot tell whether the others beat: perhaps none could.
+	if blind := now - m.watchedAt - 2*watchEvery; blind > 0 {
+		for id, last := range m.seen {
+			last.at += blind
+			m.seen[id] = last
+		}
+	}
+	m.watchedAt = now
 	p := &dts.Placement{Self: s.o.Node.ID}
 	known := make(map[string]bool, len(all.Nodes))
 	for i := range all.Nodes {

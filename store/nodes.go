@@ -33,9 +33,8 @@ func (s *Store) Register(ctx context.Context, n dts.Node, alone bool) error {
 // Beat says that the server lives: now, by its clock, and how many beats it has sent. ErrRefused means that it was
 // declared dead, or that another one registered under its id.
 func (s *Store) Beat(ctx context.Context, f dts.Fence, beat int64, now time.Time) error {
-	_, err := s.apply(ctx, "beat", fence(f, nil),
+	return s.direct(ctx, "beat", fence(f, nil),
 		Stmt{`UPDATE nodes SET beat = ?, seen_at = ? WHERE node_id = ?`, []any{beat, now.UnixMicro(), f.Node}})
-	return err
 }
 
 // Leave says that the server stops: with over, that it has stopped. Its shards have been released before that.
@@ -44,18 +43,16 @@ func (s *Store) Leave(ctx context.Context, f dts.Fence, over bool) error {
 	if over {
 		state = dts.NodeLeft
 	}
-	_, err := s.apply(ctx, "leave", fence(f, nil), Stmt{`UPDATE nodes SET state = ? WHERE node_id = ?`, []any{string(state), f.Node}})
-	return err
+	return s.direct(ctx, "leave", fence(f, nil), Stmt{`UPDATE nodes SET state = ? WHERE node_id = ?`, []any{string(state), f.Node}})
 }
 
 // DeclareDead ends what another server may do, if its last beat is still the one that was seen. ErrRefused means
 // that it has beaten since, or that somebody else was faster.
 func (s *Store) DeclareDead(ctx context.Context, f dts.Fence, n dts.Node) error {
-	_, err := s.apply(ctx, "declare a server dead", fence(f, nil),
+	return s.direct(ctx, "declare a server dead", fence(f, nil),
 		Stmt{`INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
 			SELECT 1 FROM nodes WHERE node_id = ? AND incarnation = ? AND beat = ? AND state = ?)`, []any{n.ID, n.Incarnation, n.Beat, string(n.State)}},
 		Stmt{`UPDATE nodes SET state = 'DEAD' WHERE node_id = ?`, []any{n.ID}})
-	return err
 }
 
 // TakeShards makes the server the holder of shards, all or none, each at the term after the one it has. ErrRefused
@@ -66,22 +63,20 @@ func (s *Store) TakeShards(ctx context.Context, f dts.Fence, takes []dts.Take) e
 		list[i] = [3]any{t.Shard, t.From.Node, t.From.Term}
 	}
 	these := jsonOf(list)
-	_, err := s.apply(ctx, "take shards", fence(f, nil),
+	return s.direct(ctx, "take shards", fence(f, nil),
 		Stmt{`INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE EXISTS (
 			SELECT 1 FROM json_each(?1) AS j LEFT JOIN shards AS s ON s.shard = j.value ->> 0
 			WHERE s.node_id IS NOT j.value ->> 1 OR s.term IS NOT j.value ->> 2
 			OR EXISTS (SELECT 1 FROM nodes AS n WHERE n.node_id = s.node_id AND n.state IN ('ALIVE', 'LEAVING') AND n.node_id <> ?2))`, []any{these, f.Node}},
 		Stmt{`UPDATE shards SET node_id = ?2, term = (SELECT j.value ->> 2 FROM json_each(?1) AS j WHERE j.value ->> 0 = shards.shard) + 1
 			WHERE shard IN (SELECT j.value ->> 0 FROM json_each(?1) AS j)`, []any{these, f.Node}})
-	return err
 }
 
 // ReleaseShards lets go of shards that the fence holds: the next one who takes them need not wait.
 func (s *Store) ReleaseShards(ctx context.Context, f dts.Fence, shards dts.ShardSet) error {
 	list := shards.List()
-	_, err := s.apply(ctx, "release shards", fence(f, claims(f, list...)),
+	return s.direct(ctx, "release shards", fence(f, claims(f, list...)),
 		Stmt{`UPDATE shards SET node_id = '' WHERE shard IN (SELECT value FROM json_each(?))`, []any{jsonOf(list)}})
-	return err
 }
 
 // Members returns all servers and the holders of all shards. The shards are read first: a holder is among the nodes.

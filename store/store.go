@@ -96,6 +96,13 @@ func (s *Store) apply(ctx context.Context, op string, batch ...Stmt) ([]Result, 
 	return res, domainError(op, err)
 }
 
+// direct applies a batch beside the group commit: what decides about leases must not wait behind a queue of writes.
+func (s *Store) direct(ctx context.Context, op string, batch ...Stmt) error {
+	_, err := s.b.Apply(ctx, batch...)
+	s.noteFault(err)
+	return domainError(op, err)
+}
+
 // domainError turns a backend's error into what users are told. A refusal stays ErrRefused: its caller
 // knows what it asserted.
 func domainError(op string, err error) error {
