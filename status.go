@@ -29,6 +29,25 @@ type SchedulerStatus struct {
 	ActivePaused   int           `json:"paused_recurring_tasks"`
 	StoreError     string        `json:"store_error,omitempty" doc:"the last write that failed, until one succeeds"`
 	StoreErrorFrom time.Time     `json:"store_error_since,omitzero"`
+	Nodes          []NodeStatus  `json:"nodes,omitempty" doc:"the servers that share the schedule, as this one last saw them; absent where it is alone"`
+	Lease          *LeaseStatus  `json:"lease,omitempty" doc:"until when this server may start tasks; absent where it is alone"`
+}
+
+// NodeStatus is one server of a cluster, as the one that answers last saw it.
+type NodeStatus struct {
+	ID             string  `json:"id"`
+	Address        string  `json:"address" doc:"where the other servers reach it"`
+	Version        string  `json:"version"`
+	State          string  `json:"state" enum:"ALIVE,LEAVING,LEFT,DEAD"`
+	Shards         int     `json:"shards" doc:"how many of the 64 shards it holds"`
+	SeenSecondsAgo float64 `json:"seen_seconds_ago" doc:"since its last beat was seen"`
+	ClockSkewMS    int64   `json:"clock_skew_ms" doc:"how far its clock is ahead of the clock of the server that answers, in milliseconds, give or take the time between two looks"`
+	Self           bool    `json:"self,omitempty" doc:"it is the server that answers"`
+}
+
+// LeaseStatus says how long a server may go on starting tasks without a sign from the database.
+type LeaseStatus struct {
+	SecondsLeft float64 `json:"seconds_left" doc:"0: it has run out, and nothing is started until the database answers"`
 }
 
 // PoolStatus is one kind of slot: HTTP_CALLBACK or COMMAND.

@@ -127,9 +127,19 @@ func domainError(op string, err error) error {
 // scanner is what a row can be read from.
 type scanner interface{ Scan(dest ...any) error }
 
-// query runs a statement and calls row for each row of the answer.
+// query runs a statement and calls row for each row of the answer. Where the context allows stale reads and the
+// database cannot be sure of what is newest, what is at hand has to do.
 func (s *Store) query(ctx context.Context, op string, level Level, st Stmt, row func(scanner) error) (err error) {
+	old := dts.StalenessOf(ctx)
+	if level == OwnWrites && old.Stale() {
+		level = Stale // it was so a moment ago: to find that out again takes seconds
+	}
 	rows, err := s.b.Query(ctx, level, st)
+	if level == OwnWrites && old != nil && errors.Is(err, ErrUnavailable) {
+		if rows, err = s.b.Query(ctx, Stale, st); err == nil {
+			old.Set()
+		}
+	}
 	if err != nil {
 		return readError(op, err)
 	}
