@@ -10,9 +10,20 @@ import (
 
 // PutToken stores a credential.
 func (s *Store) PutToken(ctx context.Context, t dts.Token) error {
-	_, err := s.apply(ctx, "store token", Stmt{
-		`INSERT INTO tokens (token_hash, tenant_id, kind, name, admin, created_at, expires_at) VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`,
-		[]any{t.Hash, t.TenantID, string(t.Kind), t.Name, flag(t.Admin), t.CreatedAt.UnixMicro(), micros(t.ExpiresAt)}})
+	_, err := s.apply(ctx, "store token", putToken(t))
+	return err
+}
+
+func putToken(t dts.Token) Stmt {
+	return Stmt{`INSERT INTO tokens (token_hash, tenant_id, kind, name, admin, created_at, expires_at) VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`,
+		[]any{t.Hash, t.TenantID, string(t.Kind), t.Name, flag(t.Admin), t.CreatedAt.UnixMicro(), micros(t.ExpiresAt)}}
+}
+
+// ReplaceToken stores a credential in place of those of the same tenant, kind and name.
+func (s *Store) ReplaceToken(ctx context.Context, t dts.Token) error {
+	_, err := s.apply(ctx, "replace token",
+		Stmt{`DELETE FROM tokens WHERE tenant_id = ? AND kind = ? AND name = ? AND token_hash <> ?`, []any{t.TenantID, string(t.Kind), t.Name, t.Hash}},
+		putToken(t))
 	return err
 }
 
