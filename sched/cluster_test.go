@@ -67,7 +67,7 @@ func inCluster(t *testing.T, n int, f func(c *cluster)) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := sqlite.Open(t.Context(), filepath.Join(dir, "dts.db"), sqlite.Options{Migrations: migrations.FS})
+		db, err := sqlite.Open(context.Background(), filepath.Join(dir, "dts.db"), sqlite.Options{Migrations: migrations.FS})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func (c *cluster) Wake(n dts.Node, ids []string) {
 // holders returns how many shards each server holds, as the database has it.
 func (c *cluster) holders() map[string]int {
 	c.t.Helper()
-	all, err := c.look.Members(c.t.Context())
+	all, err := c.look.Members(context.Background())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -441,7 +441,7 @@ func TestClusterOutage(t *testing.T) {
 		if after := c.holders(); !maps.Equal(before, after) {
 			t.Errorf("the shards moved: %v, then %v", before, after)
 		}
-		all, err := c.look.Members(t.Context())
+		all, err := c.look.Members(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}

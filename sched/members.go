@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +46,15 @@ type members struct {
 	watchedAt time.Duration // when the others were last looked at
 	leaving   bool
 	placement atomic.Pointer[dts.Placement]
-	nodes     atomic.Pointer[[]dts.Node] // all that are known
-	outside   atomic.Pointer[string]     // why this server takes no part; nil when it does
+	view      atomic.Pointer[view]
+	outside   atomic.Pointer[string] // why this server takes no part; nil when it does
+}
+
+// view is what members last saw, for those who ask how the cluster is.
+type view struct {
+	nodes []dts.Node
+	seen  map[string]sighting
+	held  []string // by shard, who holds it
 }
 
 // sighting is the newest that was seen of a server, and when, by Options.Boottime.
@@ -54,6 +62,7 @@ type sighting struct {
 	incarnation string
 	beat        int64
 	at          time.Duration
+	skew        time.Duration // of its clock against this server's, when it was seen
 }
 
 func newMembers(s *Scheduler) *members {
@@ -163,7 +172,7 @@ func (m *members) observe(all *dts.Members) time.Duration {
 		known[n.ID] = true
 		last, found := m.seen[n.ID]
 		if !found || last.incarnation != n.Incarnation || last.beat != n.Beat {
-			last = sighting{n.Incarnation, n.Beat, now}
+			last = sighting{n.Incarnation, n.Beat, now, n.SeenAt.Sub(s.clock.now())}
 			m.seen[n.ID] = last
 		}
 		if n.State.Runs() && n.ID != p.Self && now-last.at >= deadAfter {
@@ -190,7 +199,11 @@ func (m *members) observe(all *dts.Members) time.Duration {
 			p.Holders[shard] = h.Node
 		}
 	}
-	m.nodes.Store(&all.Nodes)
+	v := view{nodes: all.Nodes, seen: maps.Clone(m.seen)}
+	for _, h := range all.Holders {
+		v.held = append(v.held, h.Node)
+	}
+	m.view.Store(&v)
 	m.placement.Store(p)
 	return next
 }

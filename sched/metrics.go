@@ -64,11 +64,14 @@ var (
 	lagDesc       = prometheus.NewDesc("dts_scheduler_lag_seconds", "How late the oldest due task that has not started is.", nil, nil)
 	unwrittenDesc = prometheus.NewDesc("dts_unwritten_results", "Results on their way to the disk.", nil, nil)
 	readyStDesc   = prometheus.NewDesc("dts_ready", "1 when the scheduler fires and its writes succeed.", nil, nil)
+	heldDesc      = prometheus.NewDesc("dts_shards_held", "Shards that this server holds, of 64.", nil, nil)
+	leaseDesc     = prometheus.NewDesc("dts_lease_seconds", "How long this server may go on starting tasks without a sign from the database; absent where it is alone.", nil, nil)
+	nodesDesc     = prometheus.NewDesc("dts_nodes", "Servers that share the schedule, by state; absent where this one is alone.", []string{"state"}, nil)
 	stepsDesc     = prometheus.NewDesc("dts_clock_steps_total", "Times the wall clock was stepped since the start.", nil, nil)
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{heapDesc, claimedDesc, readyDesc, runningDesc, lagDesc, unwrittenDesc, readyStDesc, stepsDesc} {
+	for _, d := range []*prometheus.Desc{heapDesc, claimedDesc, readyDesc, runningDesc, lagDesc, unwrittenDesc, readyStDesc, heldDesc, leaseDesc, nodesDesc, stepsDesc} {
 		c <- d
 	}
 }
@@ -91,5 +94,16 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 		ready = 1
 	}
 	gauge(readyStDesc, ready)
+	gauge(heldDesc, float64(g.s.fence().Terms.Held().Len()))
+	if st.Lease != nil {
+		gauge(leaseDesc, st.Lease.SecondsLeft)
+		states := map[string]int{}
+		for _, n := range st.Nodes {
+			states[n.State]++
+		}
+		for state, n := range states {
+			gauge(nodesDesc, float64(n), state)
+		}
+	}
 	c <- prometheus.MustNewConstMetric(stepsDesc, prometheus.CounterValue, float64(st.ClockSteps))
 }

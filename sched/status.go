@@ -35,6 +35,9 @@ func (s *Scheduler) Status() dts.SchedulerStatus {
 	} else if !s.leased() {
 		st.NotReady = append(st.NotReady, "this server has not reached the database for some time; others may do its work by now")
 	}
+	if !s.alone() {
+		s.members.fill(&st)
+	}
 	if since, err := s.o.Store.Fault(); err != nil {
 		st.StoreError, st.StoreErrorFrom = err.Error(), since.UTC()
 		st.NotReady = append(st.NotReady, "the database cannot be written: "+firstLine(err))
@@ -47,6 +50,28 @@ func (s *Scheduler) Status() dts.SchedulerStatus {
 	}
 	st.Ready = len(st.NotReady) == 0
 	return st
+}
+
+// fill adds what this server knows of the cluster.
+func (m *members) fill(st *dts.SchedulerStatus) {
+	now := m.s.o.Boottime()
+	left := max(time.Duration(m.s.lease.Load())-now, 0)
+	st.Lease = &dts.LeaseStatus{SecondsLeft: left.Round(time.Millisecond).Seconds()}
+	v := m.view.Load()
+	if v == nil {
+		return
+	}
+	for _, n := range v.nodes {
+		s := v.seen[n.ID]
+		ns := dts.NodeStatus{ID: n.ID, Address: n.Address, Version: n.Version, State: string(n.State), Self: n.ID == st.Node,
+			SeenSecondsAgo: (now - s.at).Round(time.Millisecond).Seconds(), ClockSkewMS: s.skew.Milliseconds()}
+		for _, id := range v.held {
+			if id == n.ID {
+				ns.Shards++
+			}
+		}
+		st.Nodes = append(st.Nodes, ns)
+	}
 }
 
 // shardRuns lists the shards that a fence holds, neighbours of one term together.
