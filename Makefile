@@ -1,4 +1,4 @@
-# Everything here works with Go and make alone, but for `race`, which needs a C compiler.
+# Everything here works with Go and make alone, but for `race` and `rqlited`, which need a C compiler.
 
 # Where the commit is known, the binary says which one it is; `dts serve` also uses its date, to tell when the
 # machine's clock is wrong. Elsewhere the source's own values stand.
@@ -39,7 +39,16 @@ run: build ## build, and start a server with its data in .data
 
 # The profile in cmd/dts/default.pgo is for the program; without it tests and vet need no second build of everything.
 test: ## run the tests
+	@test -x .cache/rqlited || echo 'NOTHING IS TESTED WITH RQLITE, because there is no .cache/rqlited: run make rqlited, once'
 	go test -pgo=off -timeout 10m $(TESTFLAGS) ./...
+
+# The tests with rqlite need its server, which no Linux distribution packages.
+RQLITE := github.com/rqlite/rqlite/v8@v8.43.4
+.PHONY: rqlited
+rqlited: .cache/rqlited ## build .cache/rqlited for the tests, if it is not there (needs a C compiler; a minute or more)
+.cache/rqlited:
+	mkdir -p .cache && go mod download $(RQLITE) && CGO_ENABLED=1 go build -C "$$(go env GOMODCACHE)/$(RQLITE)" \
+	-trimpath -ldflags '-s -w' -o '$(CURDIR)/.cache/rqlited.new' ./cmd/rqlited && mv .cache/rqlited.new .cache/rqlited
 
 .PHONY: race vet staticcheck fmt-check cross
 race: ## run the tests under the race detector (needs a C compiler)

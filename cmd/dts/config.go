@@ -23,6 +23,10 @@ type config struct {
 	Token        *string  `toml:"token"`
 	TokenFile    *string  `toml:"token_file"`
 	Listen       *string  `toml:"listen"`
+	RQLite       *string  `toml:"rqlite"`
+	RQLiteCA     *string  `toml:"rqlite_ca"`
+	RQLiteCert   *string  `toml:"rqlite_cert"`
+	RQLiteKey    *string  `toml:"rqlite_key"`
 	SocketGroup  *bool    `toml:"socket_group"`
 	AllowedHosts []string `toml:"allowed_hosts"`
 	MaxHTTP      *int     `toml:"max_http"`

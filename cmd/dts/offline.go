@@ -10,6 +10,7 @@ import (
 	"dts"
 	"dts/sched"
 	"dts/store"
+	"dts/store/rqlite"
 )
 
 // offline writes to a data directory that no server holds.
@@ -22,7 +23,7 @@ func openOffline(ctx context.Context, dataDir string, log *slog.Logger) (*offlin
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	d, err := openData(ctx, dataDir, true, log)
+	d, err := openData(ctx, dataDir, true, rqlite.Options{}, log)
 	if err != nil {
 		return nil, err
 	}

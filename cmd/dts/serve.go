@@ -15,11 +15,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"dts/store/rqlite"
 	"dts/web"
 )
 
 func (a *app) serveCommand() *cli.Command {
-	const limits = "Limits"
+	const limits, cluster = "Limits", "Cluster"
 	return &cli.Command{
 		Name: "serve", Usage: "run the server", Category: "The server",
 		Description: `Runs until SIGTERM or SIGINT, then lets runs finish for as long as --drain says. A second
@@ -37,6 +38,10 @@ with _ for -.`,
 			&cli.StringFlag{Name: "drain", Category: limits, EnvVars: []string{"DTS_DRAIN"}, Usage: "how long running tasks may go on after the signal to stop, a `DURATION`; default: 30s"},
 			&cli.StringFlag{Name: "keep", Category: limits, EnvVars: []string{"DTS_KEEP"}, Usage: "how long finished tasks are kept, a `DURATION`; default: 30d"},
 			&cli.Int64Flag{Name: "keep-rows", Category: limits, EnvVars: []string{"DTS_KEEP_ROWS"}, DefaultText: "1000000", Usage: "at most `N` finished tasks are kept"},
+			&cli.StringFlag{Name: "rqlite", Category: cluster, EnvVars: []string{"DTS_RQLITE"}, Usage: "keep the tasks in the rqlite cluster at `URLS`, separated by commas, instead of in the data directory: http://user:password@a:4001,http://b:4001. With a password use DTS_RQLITE or the configuration file: other users can see flags"},
+			&cli.StringFlag{Name: "rqlite-ca", Category: cluster, EnvVars: []string{"DTS_RQLITE_CA"}, Usage: "a PEM `FILE` with the authorities that sign the certificates of rqlite; default: the system's"},
+			&cli.StringFlag{Name: "rqlite-cert", Category: cluster, EnvVars: []string{"DTS_RQLITE_CERT"}, Usage: "a PEM `FILE` with the certificate that rqlite is shown"},
+			&cli.StringFlag{Name: "rqlite-key", Category: cluster, EnvVars: []string{"DTS_RQLITE_KEY"}, Usage: "a PEM `FILE` with the key of that certificate"},
 			&cli.BoolFlag{Name: "trust-clock", EnvVars: []string{"DTS_TRUST_CLOCK"}, Usage: "fire although the clock is earlier than the newest time in the data"},
 			&cli.StringFlag{Name: "log-level", EnvVars: []string{"DTS_LOG_LEVEL"}, Usage: "`L` is debug, info, warn or error; default: info"},
 			&cli.StringFlag{Name: "log-format", EnvVars: []string{"DTS_LOG_FORMAT"}, Usage: "`F` is text or json; default: text"},
@@ -118,6 +123,9 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 		return o, err
 	}
 	o.SocketPath = socketPath(o.DataDir)
+	if o.RQLite, err = rqliteOptions(c, conf); err != nil {
+		return o, err
+	}
 	if c.IsSet("allowed-host") {
 		o.AllowedHosts = nil
 		for _, h := range c.StringSlice("allowed-host") {
@@ -141,6 +149,28 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 	}
 	o.Log, err = newLogger(a.err, setting(c, "log-level", c.String, conf.LogLevel, "info"), setting(c, "log-format", c.String, conf.LogFormat, "text"))
 	return o, err
+}
+
+// rqliteOptions reads where the rqlite cluster is.
+func rqliteOptions(c *cli.Context, conf *config) (rqlite.Options, error) {
+	o := rqlite.Options{
+		URLs:     rqlite.SplitURLs(setting(c, "rqlite", c.String, conf.RQLite, "")),
+		CAFile:   setting(c, "rqlite-ca", c.String, conf.RQLiteCA, ""),
+		CertFile: setting(c, "rqlite-cert", c.String, conf.RQLiteCert, ""),
+		KeyFile:  setting(c, "rqlite-key", c.String, conf.RQLiteKey, ""),
+	}
+	if len(o.URLs) == 0 {
+		for _, f := range []struct{ flag, value string }{{"--rqlite-ca", o.CAFile}, {"--rqlite-cert", o.CertFile}, {"--rqlite-key", o.KeyFile}} {
+			if f.value != "" {
+				return o, usagef("%s: there is no --rqlite to use it for", f.flag)
+			}
+		}
+		return o, nil
+	}
+	if err := o.Check(); err != nil {
+		return o, usagef("--rqlite: %s", err)
+	}
+	return o, nil
 }
 
 func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
@@ -172,6 +202,9 @@ func (a *app) welcome(o serverOptions, url string) {
 	me := a.program()
 	a.printf("%s is ready\n", a.bold("dts "+thisBuild().Version))
 	list := []fact{{"Address", cmp.Or(url, "none: it listens on its socket only")}, {"Socket", o.SocketPath}, {"Data", o.DataDir}}
+	if len(o.RQLite.URLs) > 0 {
+		list = append(list, fact{"Tasks in", "rqlite at " + strings.Join(o.RQLite.Addresses(), ", ")})
+	}
 	if url != "" {
 		list = append(list, fact{"Open the page", me + here + " ui"})
 	}

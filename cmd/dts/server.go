@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,10 +13,9 @@ import (
 
 	"dts"
 	"dts/exec"
-	"dts/migrations"
 	"dts/sched"
 	"dts/store"
-	"dts/store/sqlite"
+	"dts/store/rqlite"
 	"dts/web"
 	"dts/web/api"
 	"dts/web/ui"
@@ -30,7 +26,8 @@ type serverOptions struct {
 	DataDir       string
 	Listen        string // TCP address; web.NoListen: none
 	SocketPath    string
-	SocketGroup   bool // members of the data directory's group may use the socket
+	RQLite        rqlite.Options // where the cluster is that has the tasks; without addresses they are in DataDir
+	SocketGroup   bool           // members of the data directory's group may use the socket
 	AllowedHosts  []string
 	HTTPSlots     int // HTTP calls in flight; 0: the default
 	CommandSlots  int // commands at once; 0: the default
@@ -49,7 +46,7 @@ const stopTimeout = 5 * time.Second
 // runServer runs a server until ctx is done, then drains it. It returns nil after a clean stop. A second
 // signal is the caller's to handle: it exits at once.
 func runServer(ctx context.Context, o serverOptions) (err error) {
-	data, err := openData(ctx, o.DataDir, o.SocketGroup, o.Log)
+	data, err := openData(ctx, o.DataDir, o.SocketGroup, o.RQLite, o.Log)
 	if err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 				room.release()
 			}
 		},
-		Halted: data.db.Corrupt,
+		Halted: data.Corrupt,
 		Node:   node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
 		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: data.failpoint,
@@ -160,131 +157,4 @@ func cause(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// data is an open data directory, locked for this process.
-type data struct {
-	dir  string
-	lock *sqlite.DirLock
-	db   *sqlite.DB
-	st   *store.Store // nil until one is made; it closes db
-
-	failpoint func(name string) // nil but in a build for crash tests
-}
-
-// openData makes the data directory if it is not there, locks it and opens the database.
-func openData(ctx context.Context, dir string, group bool, log *slog.Logger) (*data, error) {
-	mode := os.FileMode(0o700)
-	if group {
-		mode = 0o750
-	}
-	if err := os.MkdirAll(dir, mode); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
-	}
-	if err := checkDataDir(dir, group); err != nil {
-		return nil, err
-	}
-	failpoint, err := failpoint()
-	if err != nil {
-		return nil, err
-	}
-	lock, err := sqlite.LockDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, "dts.db")
-	if err := checkNotEmptied(path); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	db, err := sqlite.Open(ctx, path, sqlite.Options{
-		Migrations: migrations.FS, Logger: log, Failpoint: failpoint,
-		OnCorrupt: func(err error) {
-			log.Error("the database is damaged: nothing is written or fired any more; see docs/operations.md", "err", err)
-		},
-	})
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return &data{dir: dir, lock: lock, db: db, failpoint: failpoint}, nil
-}
-
-// checkNotEmptied refuses a database file without a byte in a directory that was in use: it is no new database,
-// something has emptied it. The node's id is made after the first database.
-func checkNotEmptied(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Size() > 0 {
-		return nil // sqlite.Open says what is wrong
-	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(path), nodeIDFile)); err != nil {
-		return nil
-	}
-	return fmt.Errorf("open database %s: the database is damaged: the file is empty, but it was in use. To restore a backup, copy it to %[1]s; to begin anew without what was there, remove the file", path)
-}
-
-// checkDataDir refuses a directory that others can read: its mode is the credential for the socket.
-func checkDataDir(dir string, group bool) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
-	}
-	mode := info.Mode().Perm()
-	switch {
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory", dir)
-	case mode&0o007 != 0:
-		return fmt.Errorf("%s is open to every user (mode %04o): run chmod 0700 %s, or 0750 with --socket-group", dir, mode, dir)
-	case mode&0o070 != 0 && !group:
-		return fmt.Errorf("%s is open to its group (mode %04o): run chmod 0700 %s, or start with --socket-group", dir, mode, dir)
-	case mode&0o020 != 0:
-		return fmt.Errorf("%s can be written by its group (mode %04o): run chmod 0750 %s", dir, mode, dir)
-	}
-	return nil
-}
-
-func (d *data) Close() error {
-	var err error
-	if d.st != nil {
-		err = d.st.Close()
-	} else {
-		err = d.db.Close()
-	}
-	return errors.Join(err, d.lock.Close())
-}
-
-const nodeIDFile = "node-id"
-
-// node describes this server. Its id is kept in a file beside the database and not inside, so that a copy of
-// the database is not taken for the same server.
-func (d *data) node(address string) (dts.Node, time.Time, error) {
-	path := filepath.Join(d.dir, nodeIDFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		b = []byte(dts.NewID(time.Now()))
-		err = writeFile(path, b)
-	}
-	if err != nil {
-		return dts.Node{}, time.Time{}, err
-	}
-	id := strings.TrimSpace(string(b))
-	if !dts.IsID(id) {
-		return dts.Node{}, time.Time{}, fmt.Errorf("%s does not hold an id; remove it and a new one is made", path)
-	}
-	boot, bootedAt := exec.Boot()
-	return dts.Node{ID: id, Address: address, Version: thisBuild().Version, BootID: boot}, bootedAt, nil
-}
-
-// writeFile writes a small private file so that a crash leaves either all of it or none.
-func writeFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if _, err = f.Write(b); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return os.Rename(f.Name(), path)
 }

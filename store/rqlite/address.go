@@ -18,6 +18,23 @@ func SplitURLs(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' })
 }
 
+// Check reads the addresses and the certificates, and asks nobody.
+func (o Options) Check() error {
+	_, err := newNodes(o)
+	return err
+}
+
+// Addresses are the URLs without the credentials. Check must have found nothing wrong.
+func (o Options) Addresses() []string {
+	var list []string
+	for _, text := range o.URLs {
+		if u, err := parseURL(text); err == nil {
+			list = append(list, u.Scheme+"://"+u.Host)
+		}
+	}
+	return list
+}
+
 // newNodes makes a client for each address.
 func newNodes(o Options) ([]*node, error) {
 	if len(o.URLs) == 0 {

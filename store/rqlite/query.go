@@ -179,7 +179,9 @@ func (c *conn) QueryContext(ctx context.Context, query string, named []driver.Na
 }
 
 // Prepare implements driver.Conn.
-func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("rqlite prepares nothing") }
+func (c *conn) Prepare(string) (driver.Stmt, error) {
+	return nil, errors.New("rqlite prepares nothing")
+}
 
 // Close implements driver.Conn.
 func (c *conn) Close() error { return nil }

@@ -13,7 +13,8 @@ import (
 	"dts/store"
 )
 
-// maxExact is the first integer that JSON numbers, read as float64, cannot tell from its neighbour.
+// maxExact is the first integer that a float64, which numbers of an answer are read as, cannot tell from its neighbour.
+// In a request integers of any size are exact.
 const maxExact = int64(1) << 53
 
 // checkBatch refuses what would not arrive as it was meant: rqlite reads a request as JSON, and does not roll back
@@ -40,15 +41,7 @@ func checkStmt(s *store.Stmt) error {
 func checkArgs(args []any) error {
 	for j, a := range args {
 		switch v := a.(type) {
-		case nil, string, bool:
-		case int:
-			if int64(v) >= maxExact || int64(v) <= -maxExact {
-				return errTooBig(j, int64(v))
-			}
-		case int64:
-			if v >= maxExact || v <= -maxExact {
-				return errTooBig(j, v)
-			}
+		case nil, string, bool, int, int64:
 		case float64:
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				return fmt.Errorf("argument %d is %v; want a finite number", j+1, v)
@@ -58,10 +51,6 @@ func checkArgs(args []any) error {
 		}
 	}
 	return nil
-}
-
-func errTooBig(j int, v int64) error {
-	return fmt.Errorf("argument %d is %d, which could not be read back exactly; integers must be smaller than 2^53", j+1, v)
 }
 
 // encode returns a statement as it is sent. rqlite takes a text that looks like a blob literal, x'…', for a blob:
