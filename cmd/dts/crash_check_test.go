@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"database/sql"
-	"strings"
 	"time"
 
 	"dts"
@@ -30,117 +29,58 @@ type storedTask struct {
 	scheduled, runAt              time.Time
 }
 
-// check compares what the last server has left with what the target, the commands and the API have told.
-func (c *crash) check() {
-	t := c.t
-	c.checkStockSQLite()
-	db, remove := c.server.openCopy()
-	defer remove()
-	var said string
-	if err := db.QueryRow("PRAGMA integrity_check").Scan(&said); err != nil || said != "ok" {
-		c.violated(i8, "PRAGMA integrity_check says %q, %v", said, err)
-	}
-	tasks := map[string]storedTask{}
-	queryAll(t, db, `SELECT task_id, status, target_type, coalesce(recurring_task_id, ''), attempts, scheduled_at, run_at FROM tasks`, func(rows *sql.Rows) error {
-		var k storedTask
-		var scheduled, runAt int64
-		err := rows.Scan(&k.id, &k.status, &k.target, &k.recurring, &k.attempts, &scheduled, &runAt)
-		k.scheduled, k.runAt = time.UnixMicro(scheduled).UTC(), time.UnixMicro(runAt).UTC()
-		tasks[k.id] = k
-		return err
-	})
-	ended := endedAttempts(t, db)
-	c.checkEnded(db, ended)
-	c.checkNothingRuns(db, tasks)
-	c.checkAcknowledged(db, tasks)
-	c.checkRefused(db)
-	c.checkOutcomes(tasks, ended)
-	c.checkAttemptTimes(db)
-	c.checkInstants(db, tasks)
-	c.checkCounts(db, tasks)
-	c.checkDependencies(db)
-	deliveries, same := c.checkDeliveries(tasks, ended)
-	starts := c.checkCommands(tasks)
-	c.checkSurvivors(ended)
-	c.checkLog()
-	lost := 0
-	for _, state := range ended {
-		if state == string(dts.AttemptLost) {
-			lost++
-		}
-	}
-	t.Logf("%d tasks acknowledged, %d asked for again; %d in all, %d attempts, %d of them lost; %d requests at the target, %d of them again with the same attempt number, %d commands started; %v",
-		c.load.count(), c.load.resent, len(tasks), len(ended), lost, deliveries, same, starts, c.counts)
-	for what, n := range map[string]int{"attempts": len(ended), "lost attempts": lost, "deliveries": deliveries, "sent again under the same number": same, "commands": starts, "tasks": len(tasks)} {
-		c.counts[what] += n
-	}
-}
-
-// checkLog: without a failing disk there is no error in the log, and with one there are none but for it.
-func (c *crash) checkLog() {
-	for line := range strings.Lines(c.server.log()) {
-		bad := strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:")
-		if strings.Contains(line, "level=ERROR") {
-			bad = bad || !c.faults || strings.Contains(line, "is lost") || strings.Contains(line, "damaged")
-		}
-		if bad {
-			c.violated(clean, "%s", strings.TrimSuffix(line, "\n"))
-		}
-	}
-}
-
 // checkNothingRuns: no attempt runs, and no task that was due waits.
-func (c *crash) checkNothingRuns(db *sql.DB, tasks map[string]storedTask) {
-	queryAll(c.t, db, `SELECT task_id, number FROM attempts WHERE state = 'RUNNING'`, func(rows *sql.Rows) error {
+func (j *judge) checkNothingRuns(db *sql.DB, tasks map[string]storedTask) {
+	queryAll(j.t, db, `SELECT task_id, number FROM attempts WHERE state = 'RUNNING'`, func(rows *sql.Rows) error {
 		var id string
 		var number int
 		err := rows.Scan(&id, &number)
-		c.violated(i6, "attempt %d of task %s is RUNNING at the end", number, id)
+		j.violated(i6, "attempt %d of task %s is RUNNING at the end", number, id)
 		return err
 	})
 	for _, k := range tasks {
-		if k.status == string(dts.Running) || k.status == string(dts.Pending) && !k.runAt.After(c.quiet) {
-			c.violated(i6, "task %s is %s, run_at %s", k.id, k.status, k.runAt)
+		if k.status == string(dts.Running) || k.status == string(dts.Pending) && !k.runAt.After(j.quiet) {
+			j.violated(i6, "task %s is %s, run_at %s", k.id, k.status, k.runAt)
 		}
 	}
 }
 
 // checkAcknowledged: what was acknowledged is there and ran, as the API says too; no key made two tasks.
-func (c *crash) checkAcknowledged(db *sql.DB, tasks map[string]storedTask) {
-	for id, a := range c.load.acked {
+func (j *judge) checkAcknowledged(db *sql.DB, tasks map[string]storedTask) {
+	for id, a := range j.load.acked {
 		k, ok := tasks[id]
-		switch answer := c.answers[id]; {
+		switch answer := j.answers[id]; {
 		case !ok:
-			c.violated(i1, "task %s, due %s, is not in the database", id, a.due)
+			j.violated(i1, "task %s, due %s, is not in the database", id, a.due)
 		case k.status == string(dts.Cancelled) && (a.maybeCancel || !a.cancel.IsZero()):
 		case !a.cancel.IsZero():
-			c.violated(i1, "task %s was cancelled at %s; it is %s", id, a.cancel, k.status)
+			j.violated(i1, "task %s was cancelled at %s; it is %s", id, a.cancel, k.status)
 		case k.status != string(dts.Success) && k.status != string(dts.Failed):
-			c.violated(i1, "task %s is %s", id, k.status)
+			j.violated(i1, "task %s is %s", id, k.status)
 		case k.attempts == 0:
-			c.violated(i1, "task %s is %s without an attempt", id, k.status)
+			j.violated(i1, "task %s is %s without an attempt", id, k.status)
 		case answer == nil:
-			c.violated(i1, "task %s is missing", id)
+			j.violated(i1, "task %s is missing", id)
 		case string(answer.Status) != k.status || answer.Attempts != k.attempts:
-			c.violated(i1, "task %s is %s after %d attempts, in the database %s after %d", id, answer.Status, answer.Attempts, k.status, k.attempts)
+			j.violated(i1, "task %s is %s after %d attempts, in the database %s after %d", id, answer.Status, answer.Attempts, k.status, k.attempts)
 		}
 	}
-	queryAll(c.t, db, `SELECT idempotency_key, count(*) FROM tasks WHERE idempotency_key IS NOT NULL GROUP BY 1 HAVING count(*) > 1`, func(rows *sql.Rows) error {
+	queryAll(j.t, db, `SELECT idempotency_key, count(*) FROM tasks WHERE idempotency_key IS NOT NULL GROUP BY 1 HAVING count(*) > 1`, func(rows *sql.Rows) error {
 		var key string
 		var n int
 		err := rows.Scan(&key, &n)
-		c.violated(i1, "key %s made %d", key, n)
+		j.violated(i1, "key %s made %d", key, n)
 		return err
 	})
 }
 
 // checkRefused: of what the server refused for good nothing is there.
-func (c *crash) checkRefused(db *sql.DB) {
-	queryAll(c.t, db, `SELECT task_id, name FROM tasks WHERE name <> ''`, func(rows *sql.Rows) error {
+func (j *judge) checkRefused(db *sql.DB) {
+	queryAll(j.t, db, `SELECT task_id, name FROM tasks WHERE name <> ''`, func(rows *sql.Rows) error {
 		var id, name string
 		err := rows.Scan(&id, &name)
-		if refusal := c.load.refused[name]; refusal != nil {
-			c.violated(i1, "task %s is there, and its creation was refused with %q", id, refusal)
+		if refusal := j.load.refused[name]; refusal != nil {
+			j.violated(i1, "task %s is there, and its creation was refused with %q", id, refusal)
 		}
 		return err
 	})
@@ -148,20 +88,20 @@ func (c *crash) checkRefused(db *sql.DB) {
 
 // checkDependencies: where a task waits for others, it started after each had ended. It holds without a doubt
 // while no task depends on another.
-func (c *crash) checkDependencies(db *sql.DB) {
-	queryAll(c.t, db, `SELECT c.task_id, p.task_id FROM dependencies AS d
+func (j *judge) checkDependencies(db *sql.DB) {
+	queryAll(j.t, db, `SELECT c.task_id, p.task_id FROM dependencies AS d
 		JOIN tasks AS c ON c.task_id = d.child_id JOIN tasks AS p ON p.task_id = d.parent_id
 		WHERE c.started_at IS NOT NULL AND (d.resolved = 0 OR p.completed_at IS NULL OR p.completed_at > c.started_at)`, func(rows *sql.Rows) error {
 		var child, parent string
 		err := rows.Scan(&child, &parent)
-		c.violated(i7, "task %s started before %s had ended", child, parent)
+		j.violated(i7, "task %s started before %s had ended", child, parent)
 		return err
 	})
 }
 
 // checkAttemptTimes: an attempt starts after the one before it has ended, and none follows a success.
-func (c *crash) checkAttemptTimes(db *sql.DB) {
-	queryAll(c.t, db, `SELECT b.task_id, b.number, a.state, a.completed_at, b.started_at FROM all_attempts AS b
+func (j *judge) checkAttemptTimes(db *sql.DB) {
+	queryAll(j.t, db, `SELECT b.task_id, b.number, a.state, a.completed_at, b.started_at FROM all_attempts AS b
 		JOIN all_attempts AS a ON a.task_id = b.task_id AND a.number = b.number - 1
 		WHERE b.number > 1 AND (a.completed_at IS NULL OR a.completed_at > b.started_at OR a.state = 'SUCCESS')`, func(rows *sql.Rows) error {
 		var id, state string
@@ -169,42 +109,42 @@ func (c *crash) checkAttemptTimes(db *sql.DB) {
 		var completed sql.NullInt64
 		var started int64
 		err := rows.Scan(&id, &number, &state, &completed, &started)
-		c.violated(i5, "attempt %d of task %s started at %d; the one before is %s since %d", number, id, started, state, completed.Int64)
+		j.violated(i5, "attempt %d of task %s started at %d; the one before is %s since %d", number, id, started, state, completed.Int64)
 		return err
 	})
 }
 
 // checkOutcomes: a task has at most one success, as its last attempt, and only then is it a SUCCESS.
-func (c *crash) checkOutcomes(tasks map[string]storedTask, ended map[run]string) {
+func (j *judge) checkOutcomes(tasks map[string]storedTask, ended map[run]string) {
 	for r, state := range ended {
 		k := tasks[r.task]
 		if state == string(dts.AttemptSuccess) && (r.attempt != k.attempts || k.status != string(dts.Success)) {
-			c.violated(i2, "attempt %d of task %s succeeded; the task is %s after %d attempts", r.attempt, r.task, k.status, k.attempts)
+			j.violated(i2, "attempt %d of task %s succeeded; the task is %s after %d attempts", r.attempt, r.task, k.status, k.attempts)
 		}
 	}
 	for _, k := range tasks {
 		for n := 1; n <= k.attempts; n++ {
 			if ended[run{k.id, n}] == "" {
-				c.violated(i5, "attempt %d of %d of task %s is not", n, k.attempts, k.id)
+				j.violated(i5, "attempt %d of %d of task %s is not", n, k.attempts, k.id)
 			}
 		}
 		if k.status == string(dts.Success) && ended[run{k.id, k.attempts}] != string(dts.AttemptSuccess) {
-			c.violated(i2, "task %s is a SUCCESS; its attempt %d is %q", k.id, k.attempts, ended[run{k.id, k.attempts}])
+			j.violated(i2, "task %s is a SUCCESS; its attempt %d is %q", k.id, k.attempts, ended[run{k.id, k.attempts}])
 		}
 	}
 }
 
 // checkAttempts asks the API for the attempts of tasks that needed more than one.
-func (c *crash) checkAttempts() {
+func (j *judge) checkAttempts() {
 	asked := 0
-	for id, task := range c.answers {
+	for id, task := range j.answers {
 		if task.Attempts < 2 || asked == 50 {
 			continue
 		}
 		asked++
-		list, err := c.server.api.Attempts(c.t.Context(), id)
+		list, err := j.api().Attempts(j.t.Context(), id)
 		if err != nil || len(list) != task.Attempts || list[len(list)-1].CompletedAt.IsZero() {
-			c.violated(i1, "task %s: %d of %d, %v", id, len(list), task.Attempts, err)
+			j.violated(i1, "task %s: %d of %d, %v", id, len(list), task.Attempts, err)
 		}
 	}
 }

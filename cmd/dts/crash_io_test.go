@@ -44,7 +44,7 @@ func TestCrashRefused(t *testing.T) {
 	needStrace(t)
 	s := newServer(t, buildDTS(t), filepath.Join(t.TempDir(), "data"))
 	tg := newTarget(t, 1)
-	l := newLoad(s, tg, newRunLog(t))
+	l := newLoad(t, s.client, tg, newRunLog(t))
 	l.mayFail.Store(true)
 	s.start()
 	for try := 0; len(l.refused) < 5; try++ {

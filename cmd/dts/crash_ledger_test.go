@@ -9,21 +9,21 @@ import (
 )
 
 // instants are all seconds from which a recurring task is due, up to the end of the test.
-func (c *crash) instants(r *dts.RecurringTask) []time.Time {
+func (j *judge) instants(r *dts.RecurringTask) []time.Time {
 	at := r.StartTime
 	if r.Cron != "" {
 		at = r.CreatedAt.Truncate(time.Second).Add(time.Second)
 	}
 	var list []time.Time
-	for ; !at.After(c.quiet) && (r.EndTime.IsZero() || !at.After(r.EndTime)); at = at.Add(time.Second) {
+	for ; !at.After(j.quiet) && (r.EndTime.IsZero() || !at.After(r.EndTime)); at = at.Add(time.Second) {
 		list = append(list, at.UTC())
 	}
 	return list
 }
 
 // checkInstants: every due instant has one task or lies in a skip range, and there are tasks at no other time.
-func (c *crash) checkInstants(db *sql.DB, tasks map[string]storedTask) {
-	for _, r := range c.recurring {
+func (j *judge) checkInstants(db *sql.DB, tasks map[string]storedTask) {
+	for _, r := range j.recurring {
 		at := map[time.Time][]string{}
 		for _, k := range tasks {
 			if k.recurring == r.ID {
@@ -31,52 +31,52 @@ func (c *crash) checkInstants(db *sql.DB, tasks map[string]storedTask) {
 			}
 		}
 		skipped := map[time.Time]bool{}
-		queryAll(c.t, db, `SELECT from_at, to_at, count FROM skips WHERE recurring_task_id = '`+r.ID+`'`, func(rows *sql.Rows) error {
+		queryAll(j.t, db, `SELECT from_at, to_at, count FROM skips WHERE recurring_task_id = '`+r.ID+`'`, func(rows *sql.Rows) error {
 			var from, to, count int64
 			err := rows.Scan(&from, &to, &count)
 			if count != 1+(to-from)/time.Second.Microseconds() {
-				c.violated(i4, "recurring task %s: %d from %d to %d", r.ID, count, from, to)
+				j.violated(i4, "recurring task %s: %d from %d to %d", r.ID, count, from, to)
 			}
 			for i := from; i <= to; i += time.Second.Microseconds() {
 				skipped[time.UnixMicro(i).UTC()] = true
 			}
 			return err
 		})
-		instants := c.instants(r)
+		instants := j.instants(r)
 		ran := 0
 		for _, i := range instants {
 			switch ids := at[i]; {
 			case len(ids) > 1:
-				c.violated(i3, "%s of recurring task %s has %v", i, r.ID, ids)
+				j.violated(i3, "%s of recurring task %s has %v", i, r.ID, ids)
 			case len(ids) == 0 && !skipped[i]:
-				c.violated(i4, "%s of recurring task %s has neither", i, r.ID)
+				j.violated(i4, "%s of recurring task %s has neither", i, r.ID)
 			case len(ids) == 1 && tasks[ids[0]].status == string(dts.Skipped) && !skipped[i]:
-				c.violated(i4, "%s of recurring task %s: task %s was skipped and no skip is recorded", i, r.ID, ids[0])
+				j.violated(i4, "%s of recurring task %s: task %s was skipped and no skip is recorded", i, r.ID, ids[0])
 			case len(ids) == 1 && !skipped[i]:
 				ran++
 			}
 			delete(at, i)
 		}
 		for i, ids := range at {
-			if !i.After(c.quiet) {
-				c.violated(i3, "%s of recurring task %s has %v", i, r.ID, ids)
+			if !i.After(j.quiet) {
+				j.violated(i3, "%s of recurring task %s has %v", i, r.ID, ids)
 			}
 		}
-		c.counts["instants"] += len(instants)
-		c.counts["instants skipped"] += len(instants) - ran
+		j.counts["instants"] += len(instants)
+		j.counts["instants skipped"] += len(instants) - ran
 		if !r.EndTime.IsZero() {
 			continue
 		}
-		c.t.Logf("recurring %s, misfire after %g s, %s: %d instants due, %d ran, %d skipped", r.TargetType, r.MisfireAfterSeconds, r.CatchUpMode, len(instants), ran, len(instants)-ran)
+		j.t.Logf("recurring %s, misfire after %g s, %s: %d instants due, %d ran, %d skipped", r.TargetType, r.MisfireAfterSeconds, r.CatchUpMode, len(instants), ran, len(instants)-ran)
 	}
 }
 
 // checkCounts: what a recurring task counts is what ran.
-func (c *crash) checkCounts(db *sql.DB, tasks map[string]storedTask) {
-	for _, r := range c.recurring {
+func (j *judge) checkCounts(db *sql.DB, tasks map[string]storedTask) {
+	for _, r := range j.recurring {
 		var runs, completed, wantRuns, wantCompleted int
 		if err := db.QueryRow(`SELECT runs_count, completed_count FROM recurring_tasks WHERE recurring_task_id = ?`, r.ID).Scan(&runs, &completed); err != nil {
-			c.t.Fatal(err)
+			j.t.Fatal(err)
 		}
 		for _, k := range tasks {
 			if k.recurring != r.ID {
@@ -91,18 +91,18 @@ func (c *crash) checkCounts(db *sql.DB, tasks map[string]storedTask) {
 			}
 		}
 		if runs != wantRuns || completed != wantCompleted {
-			c.violated(i2, "recurring task %s counts %d runs, %d of them completed; there are %d and %d", r.ID, runs, completed, wantRuns, wantCompleted)
+			j.violated(i2, "recurring task %s counts %d runs, %d of them completed; there are %d and %d", r.ID, runs, completed, wantRuns, wantCompleted)
 		}
 	}
 }
 
 // checkLedgers asks the API for the ledger: one entry for every due instant.
-func (c *crash) checkLedgers() {
-	for _, r := range c.recurring {
+func (j *judge) checkLedgers() {
+	for _, r := range j.recurring {
 		var told []time.Time
-		for o, err := range c.server.api.AllOccurrences(c.t.Context(), r.ID) {
+		for o, err := range j.api().AllOccurrences(j.t.Context(), r.ID) {
 			if err != nil {
-				c.t.Fatal(err)
+				j.t.Fatal(err)
 			}
 			if o.Skip == nil {
 				told = append(told, o.ScheduledAt.UTC())
@@ -112,10 +112,10 @@ func (c *crash) checkLedgers() {
 				told = append(told, i.UTC())
 			}
 		}
-		told = slices.DeleteFunc(told, func(i time.Time) bool { return i.After(c.quiet) })
+		told = slices.DeleteFunc(told, func(i time.Time) bool { return i.After(j.quiet) })
 		slices.SortFunc(told, time.Time.Compare)
-		if want := c.instants(r); !slices.Equal(told, want) {
-			c.violated(i4, "recurring task %s: %d entries for %d instants: %v", r.ID, len(told), len(want), told)
+		if want := j.instants(r); !slices.Equal(told, want) {
+			j.violated(i4, "recurring task %s: %d entries for %d instants: %v", r.ID, len(told), len(want), told)
 		}
 	}
 }

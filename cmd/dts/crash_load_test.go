@@ -29,8 +29,8 @@ type acked struct {
 // load adds tasks of many kinds to a server that dies now and then, and remembers what was acknowledged.
 type load struct {
 	t       *testing.T
-	api     *client.Client
-	url     string // of the target
+	api     func() *client.Client // of a server, for the next request
+	url     string                // of the target
 	runs    *runLog
 	mayFail atomic.Bool // the server may be dead, or its disk full: requests may fail
 
@@ -43,8 +43,8 @@ type load struct {
 	named     int
 }
 
-func newLoad(s *testServer, tg *target, runs *runLog) *load {
-	return &load{t: s.t, api: s.api, url: tg.URL, runs: runs, acked: map[string]acked{}, unsure: map[string]api.TaskRequest{}, refused: map[string]error{}}
+func newLoad(t *testing.T, server func() *client.Client, tg *target, runs *runLog) *load {
+	return &load{t: t, api: server, url: tg.URL, runs: runs, acked: map[string]acked{}, unsure: map[string]api.TaskRequest{}, refused: map[string]error{}}
 }
 
 // httpSpec is a call of the target's path.
@@ -71,8 +71,12 @@ func (l *load) add(ctx context.Context, name string, rng *rand.Rand) {
 			if rng.IntN(2) == 0 {
 				q.IdempotencyKey = fmt.Sprintf("%s-%d", name, n)
 			}
-			if id := l.send(q); id != "" && rng.IntN(10) == 0 {
+			id := l.send(q)
+			switch rng.IntN(10) {
+			case 0:
 				l.cancel(id)
+			case 1:
+				l.runNow(id)
 			}
 		}
 		select {
@@ -131,7 +135,7 @@ func (l *load) send(q api.TaskRequest) string {
 }
 
 func (l *load) trySend(q api.TaskRequest) (string, error) {
-	made, err := l.api.CreateTask(context.Background(), q)
+	made, err := l.api().CreateTask(context.Background(), q)
 	if err != nil {
 		l.failed(err, q)
 		return "", err
@@ -143,9 +147,22 @@ func (l *load) trySend(q api.TaskRequest) (string, error) {
 	return made.Item.ID, nil
 }
 
+// runNow starts a task that may wait, run or have ended.
+func (l *load) runNow(id string) {
+	if id == "" {
+		return
+	}
+	if _, err := l.api().DoTask(context.Background(), id, dts.RunNow); err != nil && dts.CodeOf(err) != dts.ErrConflict {
+		l.failed(err)
+	}
+}
+
 // cancel cancels a task, which may wait, run or have ended.
 func (l *load) cancel(id string) {
-	task, err := l.api.DoTask(context.Background(), id, dts.Cancel)
+	if id == "" {
+		return
+	}
+	task, err := l.api().DoTask(context.Background(), id, dts.Cancel)
 	l.mu.Lock()
 	a := l.acked[id]
 	switch {
@@ -188,7 +205,7 @@ func (l *load) failed(err error, list ...api.TaskRequest) {
 // addRecurring adds a recurring task with a few instants.
 func (l *load) addRecurring(name string) {
 	q := api.RecurringRequest{Spec: httpSpec(l.url + "/recurring/" + name), IntervalSeconds: 1, EndTime: api.At(time.Now().Add(2500 * time.Millisecond))}
-	made, err := l.api.CreateRecurring(context.Background(), q)
+	made, err := l.api().CreateRecurring(context.Background(), q)
 	if err != nil {
 		l.failed(err)
 		return
@@ -203,7 +220,7 @@ func (l *load) addBulk(rng *rand.Rand) {
 	for i := range list {
 		list[i] = l.request(rng)
 	}
-	a, err := l.api.CreateTasks(context.Background(), list)
+	a, err := l.api().CreateTasks(context.Background(), list)
 	if err != nil {
 		l.failed(err, list...)
 		return

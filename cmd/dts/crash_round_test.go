@@ -93,8 +93,7 @@ func newRound(seed uint64, number int, ways []wayWeight, small bool) round {
 func (c *crash) launch(point string) {
 	c.t.Helper()
 	c.load.mayFail.Store(true)
-	c.runs.launched(c.t)
-	c.launches = append(c.launches, time.Now())
+	c.launches = append(c.launches, c.runs.launched(c.t))
 	c.ready = false
 	c.server.failpoint = point
 	c.server.launch()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -38,6 +39,7 @@ type testServer struct {
 	t       *testing.T
 	bin     string
 	data    string
+	listen  string   // TCP address
 	args    []string // more arguments of dts serve
 	home    string
 	logPath string // what all its processes wrote to standard error
@@ -56,7 +58,7 @@ type testServer struct {
 // included, and if the test failed its log is shown.
 func newServer(t *testing.T, bin, data string, args ...string) *testServer {
 	t.Helper()
-	s := &testServer{t: t, bin: bin, data: data, args: args, home: t.TempDir(), logPath: filepath.Join(t.TempDir(), "serve.log")}
+	s := &testServer{t: t, bin: bin, data: data, listen: "127.0.0.1:0", args: args, home: t.TempDir(), logPath: filepath.Join(t.TempDir(), "serve.log")}
 	api, err := client.New(client.Options{Socket: filepath.Join(data, "dts.sock"), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +104,7 @@ func (s *testServer) launch() {
 
 // command is dts serve, after a wrapper that becomes it.
 func (s *testServer) command(wrapper ...string) *exec.Cmd {
-	argv := append(slices.Clone(wrapper), s.bin, "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--quiet")
+	argv := append(slices.Clone(wrapper), s.bin, "serve", "--data", s.data, "--listen", s.listen, "--quiet")
 	argv = append(argv, s.args...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home}
@@ -182,12 +184,20 @@ func (s *testServer) exitCode(limit time.Duration) int {
 // eventually polls until ok, and fails the test after limit.
 func (s *testServer) eventually(limit time.Duration, what string, ok func() bool) {
 	s.t.Helper()
+	eventually(s.t, limit, what, ok)
+}
+
+func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
 	for end := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			s.t.Fatalf("waited %s in vain for %s", limit, what)
+			t.Fatalf("waited %s in vain for %s", limit, what)
 		}
 	}
 }
+
+// client is how to talk to it.
+func (s *testServer) client() *client.Client { return s.api }
 
 func (s *testServer) log() string {
 	b, err := os.ReadFile(s.logPath)
@@ -335,17 +345,17 @@ type runLog struct {
 	script string
 }
 
-// runScript appends "start TASK ATTEMPT PID", sleeps, and appends "end TASK ATTEMPT PID". Its arguments are the
+// runScript appends "start TASK ATTEMPT PID NANOSECONDS", sleeps, and appends the same with "end". Its arguments are the
 // log, how long to sleep and which process to leave in the background: none, child or session, one that has
 // left the process group.
 const runScript = `#!/bin/sh
-echo "start $DTS_TASK_ID $DTS_ATTEMPT $$" >>"$1"
+echo "start $DTS_TASK_ID $DTS_ATTEMPT $$ $(date +%s%N)" >>"$1"
 case $3 in
 child) sleep 300 >/dev/null 2>&1 & ;;
 session) setsid sleep 300 >/dev/null 2>&1 & ;;
 esac
 sleep "$2"
-echo "end $DTS_TASK_ID $DTS_ATTEMPT $$" >>"$1"
+echo "end $DTS_TASK_ID $DTS_ATTEMPT $$ $(date +%s%N)" >>"$1"
 `
 
 func newRunLog(t *testing.T) *runLog {
@@ -363,17 +373,19 @@ func (l *runLog) argv(seconds, leave string) []string {
 	return []string{"/bin/sh", l.script, l.path, seconds, leave}
 }
 
-// launched notes that a server process starts now: what follows was run by it.
-func (l *runLog) launched(t *testing.T) {
+// launched notes that a server process starts now, and returns that moment: what follows was run by it.
+func (l *runLog) launched(t *testing.T) time.Time {
 	t.Helper()
+	at := time.Now().Round(0)
 	f, err := os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
-		_, err = f.WriteString("launch\n")
+		_, err = fmt.Fprintln(f, "launch", at.UnixNano())
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return at
 }
 
 // runLine is a line of a runLog.
@@ -381,6 +393,7 @@ type runLine struct {
 	event string // start, end or launch
 	run   run
 	pid   int
+	at    time.Time
 	text  string
 }
 
@@ -391,12 +404,18 @@ func (l *runLog) read(t *testing.T) []runLine {
 		t.Fatal(err)
 	}
 	var list []runLine
+	var launch time.Time
 	for text := range strings.Lines(string(b)) {
 		text = strings.TrimSuffix(text, "\n")
 		f := strings.Fields(text)
-		line := runLine{event: f[0], text: text}
-		if f[0] != "launch" {
-			if len(f) != 4 {
+		line := runLine{event: f[0], text: text, at: launch}
+		if nanos, err := strconv.ParseInt(f[len(f)-1], 10, 64); err == nil {
+			line.at = time.Unix(0, nanos) // not every system's date knows nanoseconds
+		}
+		if f[0] == "launch" {
+			launch = line.at
+		} else {
+			if len(f) != 5 {
 				t.Fatalf("the commands' log has a broken line %q", text)
 			}
 			line.run.task = f[1]

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"dts"
-	"dts/web/api"
 )
 
 // TestCrash breaks the real program again and again while it works, and checks what dts promises: against the
@@ -111,10 +108,12 @@ func runEpoch(t *testing.T, o epochOptions, rounds int) map[string]int {
 	}
 	s := newServer(t, o.bin, data)
 	c := &crash{
-		t: t, seed: o.seed, asked: rounds * o.per, long: o.rounds >= longCrash, faults: o.faults || small, server: s, target: newTarget(t, o.seed), runs: newRunLog(t),
-		broken: map[string]int{}, seenTasks: map[string]string{}, seenAttempts: map[run]string{}, served: map[markedProcess]bool{}, counts: map[string]int{},
+		judge: judge{t: t, target: newTarget(t, o.seed), runs: newRunLog(t), broken: map[string]int{}, counts: map[string]int{}},
+		seed:  o.seed, asked: rounds * o.per, long: o.rounds >= longCrash, faults: o.faults || small, server: s,
+		seenTasks: map[string]string{}, seenAttempts: map[run]string{}, served: map[markedProcess]bool{},
 	}
-	c.load = newLoad(s, c.target, c.runs)
+	c.replay, c.disturbed, c.api = c.replayCommand, c.crashed, s.client
+	c.load = newLoad(t, s.client, c.target, c.runs)
 	c.launch("")
 	s.awaitReady()
 	c.load.mayFail.Store(false)
@@ -131,118 +130,29 @@ func runEpoch(t *testing.T, o epochOptions, rounds int) map[string]int {
 	if code := s.stop(15 * time.Second); code != 0 {
 		c.violated(clean, "exit code %d after SIGTERM", code)
 	}
-	c.check()
+	c.checkAll()
 	return c.counts
 }
 
 // crash is the state of one epoch.
 type crash struct {
-	t      *testing.T
+	judge
 	seed   uint64
 	asked  int // the DTS_CRASH_ROUNDS that make such an epoch
 	long   bool
 	faults bool // the disk fails at times
 	server *testServer
-	target *target
-	runs   *runLog
-	load   *load
 
-	launches  []time.Time // of every server process; each but the last one has ended since, most by kill -9
-	ready     bool        // the newest of them got ready
-	recurring []*dts.RecurringTask
-	quiet     time.Time // everything due by then had ended before the server was stopped
-	answers   map[string]*dts.Task
-	left      wreck // what the last server left
+	launches []time.Time // of every server process; each but the last one has ended since, most by kill -9
+	ready    bool        // the newest of them got ready
+	left     wreck       // what the last server left
 
 	seenTasks    map[string]string // tasks that had ended when a server was killed, and how
 	seenAttempts map[run]string
 	served       map[markedProcess]bool // daemons that the test has killed
-	broken       map[string]int         // promises, and how often
-	counts       map[string]int         // what happened, for the log
 }
 
-// violated reports a broken promise with its evidence.
-func (c *crash) violated(rule, format string, args ...any) {
-	c.t.Helper()
-	if c.broken[rule]++; c.broken[rule] > 5 {
-		c.t.Fail()
-		return // evidence enough
-	}
-	c.t.Errorf("%s: "+format+" (%s)", append(append([]any{rule}, args...), c.replay())...)
-}
-
-// replay says how to make the same choices again. What they meet differs from run to run.
-func (c *crash) replay() string {
+// replayCommand says how to make the same choices again. What they meet differs from run to run.
+func (c *crash) replayCommand() string {
 	return fmt.Sprintf("replay: DTS_CRASH_SEED=%d DTS_CRASH_ROUNDS=%d go test -run '^%s$' -count 1 -v ./cmd/dts", c.seed, c.asked, rootName(c.t))
-}
-
-// addRecurring adds HTTP tasks and a command that are due every second. The command may not overlap, and at
-// times takes longer than a second. Two of the HTTP tasks do not make up for all that a longer outage misses.
-func (c *crash) addRecurring() {
-	c.t.Helper()
-	calls := api.RecurringRequest{Spec: httpSpec(c.target.URL + "/recurring/all"), IntervalSeconds: 1}
-	latest := api.RecurringRequest{Spec: httpSpec(c.target.URL + "/recurring/latest"), Cron: "* * * * * *", MisfireAfterSeconds: 1}
-	none := api.RecurringRequest{Spec: httpSpec(c.target.URL + "/recurring/none"), IntervalSeconds: 1, MisfireAfterSeconds: 1, CatchUpMode: dts.SkipMissed}
-	runs := api.RecurringRequest{
-		Spec: commandSpec("/bin/sh", "-c", `if [ $(($$ % 4)) = 0 ]; then s=1.3; else s=0.2; fi; exec /bin/sh "$0" "$1" $s none`, c.runs.script, c.runs.path),
-		Cron: "* * * * * *", OverlapPolicy: dts.OverlapSkip,
-	}
-	for _, q := range []api.RecurringRequest{calls, runs, latest, none} {
-		made, err := c.server.api.CreateRecurring(c.t.Context(), q)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.recurring = append(c.recurring, made.Item)
-	}
-}
-
-// settle lets everything that is due end, and remembers the API's answers.
-func (c *crash) settle() {
-	t, s := c.t, c.server
-	c.load.resend()
-	time.Sleep(1200 * time.Millisecond) // the recurring tasks go on for a while without a crash
-	c.recurring = append(c.recurring, c.load.recurring...)
-	for i, r := range c.recurring {
-		if !r.EndTime.IsZero() {
-			continue
-		}
-		p, err := s.api.PauseRecurring(t.Context(), r.ID, api.PauseRequest{Note: "the end of the test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.recurring[i] = p
-	}
-	// A lost attempt may have been the last of many: the longest wait is for the delays of tasks that came last.
-	s.eventually(time.Minute, "everything due to end; "+c.replay(), func() bool {
-		time.Sleep(50 * time.Millisecond)
-		now := time.Now()
-		due := false
-		for task, err := range s.api.AllTasks(t.Context(), dts.TaskFilter{Statuses: []dts.Status{dts.Pending, dts.Running}, Limit: 1000}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			due = due || task.Status == dts.Running || !task.RunAt.After(now) || !c.paused(task.RecurringTaskID)
-		}
-		c.quiet = now
-		return !due
-	})
-	c.answers = map[string]*dts.Task{}
-	for task, err := range s.api.AllTasks(t.Context(), dts.TaskFilter{Limit: 1000}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.answers[task.ID] = task
-	}
-	c.checkLedgers()
-	c.checkAttempts()
-}
-
-// paused reports whether it is a recurring task that settle has paused: its tasks stay as they are.
-func (c *crash) paused(id string) bool {
-	for _, r := range c.recurring {
-		if r.ID == id {
-			return r.EndTime.IsZero()
-		}
-	}
-	return false
 }

@@ -160,3 +160,41 @@ func (c *crash) checkOrphans() {
 	}
 	c.left = wreck{}
 }
+
+// checkAll judges what the last server of an epoch has left.
+func (c *crash) checkAll() {
+	c.checkStockSQLite()
+	db, remove := c.server.openCopy()
+	defer remove()
+	ended := c.check(db)
+	c.checkEnded(db, ended)
+	c.checkSurvivors(ended)
+	c.checkLog()
+}
+
+// checkLog: without a failing disk there is no error in the log, and with one there are none but for it.
+func (c *crash) checkLog() {
+	for line := range strings.Lines(c.server.log()) {
+		bad := strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:")
+		if strings.Contains(line, "level=ERROR") {
+			bad = bad || !c.faults || strings.Contains(line, "is lost") || strings.Contains(line, "damaged")
+		}
+		if bad {
+			c.violated(clean, "%s", strings.TrimSuffix(line, "\n"))
+		}
+	}
+}
+
+// crashed reports whether a server was killed, and the next one launched, between two moments.
+func (c *crash) crashed(from, to time.Time) bool {
+	return slices.ContainsFunc(c.launches[1:], func(at time.Time) bool { return at.After(from) && !at.After(to) })
+}
+
+// checkSurvivors: when all is over nothing runs but what commands that ended by themselves have left.
+func (c *crash) checkSurvivors(ended map[run]string) {
+	for _, p := range c.server.processes() {
+		if state := ended[p.run]; state != string(dts.AttemptSuccess) && state != string(dts.AttemptFailed) {
+			c.violated(i10, "process %d of task %s attempt %d (%s) is alive at the end", p.pid, p.run.task, p.run.attempt, state)
+		}
+	}
+}
