@@ -240,7 +240,7 @@ func (w *world) checkOccurrence(p *proc, t *dts.Task, number int, n *note) {
 		return
 	}
 	for _, o := range p.live {
-		if o.task.RecurringTaskID == t.RecurringTaskID && o.task.ID != t.ID && !w.abreast(o) && !later(t, o.task) {
+		if o.task.RecurringTaskID == t.RecurringTaskID && o.task.ID != t.ID && !w.abreast(o) && !w.later(t, o.task) {
 			w.violate("overlap", "%s starts while %s runs", name, w.name(o.task))
 		}
 	}
@@ -263,7 +263,8 @@ func (w *world) abreast(r *liveRun) bool {
 	return len(list) >= r.number-1 && list[r.number-2].CompletedAt.Equal(dts.Micros(w.wall()))
 }
 
-// later reports whether o, a run that was asked for, may have started while the start of t was being written first.
-func later(t, o *dts.Task) bool {
-	return t.Delivery == dts.AtMostOnce && o.Origin != dts.OriginSchedule
+// later reports whether o, a run that was asked for, be it a trigger or a retry by hand, may have started while the
+// start of t was being written first.
+func (w *world) later(t, o *dts.Task) bool {
+	return t.Delivery == dts.AtMostOnce && (o.Origin != dts.OriginSchedule || w.of(o.ID).touched)
 }
