@@ -18,11 +18,14 @@ import (
 
 var ctx = context.Background()
 
-func open(t *testing.T) (*store.Store, *sqlite.DB, dts.Fence) {
+// open opens an empty store with one server that holds every shard: on SQLite, or, inside TestOnRqlite, on rqlite.
+func open(t *testing.T) (*store.Store, store.Backend, dts.Fence) {
 	t.Helper()
-	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
-	if err != nil {
-		t.Fatal(err)
+	var db store.Backend
+	if c := clusterOf(t); c != nil {
+		db = openRqlite(t, c)
+	} else {
+		db = openSQLite(t)
 	}
 	st := store.New(db, store.Options{})
 	t.Cleanup(func() {
@@ -31,6 +34,15 @@ func open(t *testing.T) (*store.Store, *sqlite.DB, dts.Fence) {
 		}
 	})
 	return st, db, begin(t, st, "n1")
+}
+
+func openSQLite(t testing.TB) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
 }
 
 // begin starts a server that is alone, and gives it every shard at a new term.
@@ -114,7 +126,7 @@ func TestMigrateTasks(t *testing.T) {
 func TestEveryTableCarriesTheTenant(t *testing.T) {
 	_, db, _ := open(t)
 	rows, err := db.Query(ctx, store.OwnWrites, store.Stmt{SQL: `SELECT m.name FROM sqlite_master AS m WHERE m.type = 'table'
-		AND m.name NOT LIKE 'goose%' AND m.name NOT LIKE 'sqlite%'
+		AND m.name NOT LIKE 'goose%' AND m.name NOT LIKE 'sqlite%' AND m.name NOT LIKE 'rqlite%'
 		AND NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) AS c WHERE c.name = 'tenant_id')`})
 	if err != nil {
 		t.Fatal(err)
