@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -26,6 +27,9 @@ func openOffline(ctx context.Context, dataDir string, log *slog.Logger) (*offlin
 	d, err := openData(ctx, dataDir, true, rqlite.Options{}, log)
 	if err != nil {
 		return nil, err
+	}
+	if err := store.CopyPending(ctx, d.db); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	d.st = store.New(d.db, store.Options{})
 	return &offline{d}, nil

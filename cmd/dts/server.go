@@ -51,6 +51,9 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
+	if err := store.CopyPending(ctx, data.db); err != nil {
+		return err
+	}
 
 	admin, err := adminToken(o.DataDir)
 	if err != nil {
