@@ -59,6 +59,10 @@ func TestCopyRqlite(t *testing.T) {
 		if err := store.CopyPending(t.Context(), db); err == nil {
 			t.Fatal("a part of a copy can be used")
 		}
+		text, err := copyProgram(t, "serve", "--listen", "none", "--data", filepath.Join(t.TempDir(), "data"), "--rqlite", cluster.URLs()[0]).CombinedOutput()
+		if err == nil || !strings.Contains(string(text), "is not complete: run the same dts copy again") {
+			t.Fatalf("a server with a part of a copy: %v, %s", err, text)
+		}
 	}
 	cmd := copyProgram(t, "copy", "--from", "sqlite:"+from, "--to", there)
 	if err := cmd.Start(); err != nil {
