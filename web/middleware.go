@@ -21,7 +21,7 @@ func (s *Server) handler(apiHandler http.Handler) http.Handler {
 		mux.Handle("/ui/", s.pages(s.o.UI))
 		mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusSeeOther))
 	}
-	return s.recovered(s.hosted(s.sameOrigin(mux)))
+	return s.recovered(s.otherServers(s.hosted(s.sameOrigin(mux))))
 }
 
 // recovered logs each request at debug level, and answers 500 where a handler panics.
@@ -49,6 +49,21 @@ func (s *Server) recovered(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		next.ServeHTTP(rec, r)
+	})
+}
+
+// otherServers hands the calls of other servers to whoever answers those. They come under whatever name or address this
+// server has for them, and without a user's credential.
+func (s *Server) otherServers(next http.Handler) http.Handler {
+	if s.o.Peers == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/cluster/") && !fromSocket(r.Context()) {
+			s.o.Peers.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -41,6 +41,7 @@ type Options struct {
 	API    api.Options // Tokens, Log, LoginURL and Stopping are filled in
 	Tokens auth.Tokens
 	UI     http.Handler // serves /ui/; nil: no pages
+	Peers  http.Handler // answers other servers at /cluster/, and checks by itself who asks; nil: there are none
 	Log    *slog.Logger // default: discards
 }
 

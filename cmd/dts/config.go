@@ -24,6 +24,7 @@ type config struct {
 	TokenFile    *string  `toml:"token_file"`
 	Listen       *string  `toml:"listen"`
 	RQLite       *string  `toml:"rqlite"`
+	Advertise    *string  `toml:"advertise"`
 	RQLiteCA     *string  `toml:"rqlite_ca"`
 	RQLiteCert   *string  `toml:"rqlite_cert"`
 	RQLiteKey    *string  `toml:"rqlite_key"`

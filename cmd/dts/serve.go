@@ -39,6 +39,7 @@ with _ for -.`,
 			&cli.StringFlag{Name: "keep", Category: limits, EnvVars: []string{"DTS_KEEP"}, Usage: "how long finished tasks are kept, a `DURATION`; default: 30d"},
 			&cli.Int64Flag{Name: "keep-rows", Category: limits, EnvVars: []string{"DTS_KEEP_ROWS"}, DefaultText: "1000000", Usage: "at most `N` finished tasks are kept"},
 			&cli.StringFlag{Name: "rqlite", Category: cluster, EnvVars: []string{"DTS_RQLITE"}, Usage: "keep the tasks in the rqlite cluster at `URLS`, separated by commas, instead of in the data directory: http://user:password@a:4001,http://b:4001. With a password use DTS_RQLITE or the configuration file: other users can see flags"},
+			&cli.StringFlag{Name: "advertise", Category: cluster, EnvVars: []string{"DTS_ADVERTISE"}, Usage: "the `URL` at which the other servers reach this one, such as http://10.0.0.1:8420; default: it follows from --listen"},
 			&cli.StringFlag{Name: "rqlite-ca", Category: cluster, EnvVars: []string{"DTS_RQLITE_CA"}, Usage: "a PEM `FILE` with the authorities that sign the certificates of rqlite; default: the system's"},
 			&cli.StringFlag{Name: "rqlite-cert", Category: cluster, EnvVars: []string{"DTS_RQLITE_CERT"}, Usage: "a PEM `FILE` with the certificate that rqlite is shown"},
 			&cli.StringFlag{Name: "rqlite-key", Category: cluster, EnvVars: []string{"DTS_RQLITE_KEY"}, Usage: "a PEM `FILE` with the key of that certificate"},
@@ -125,6 +126,13 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 	o.SocketPath = socketPath(o.DataDir)
 	if o.RQLite, err = rqliteOptions(c, conf); err != nil {
 		return o, err
+	}
+	if o.Advertise = setting(c, "advertise", c.String, conf.Advertise, ""); len(o.RQLite.URLs) > 0 {
+		if o.Advertise, err = advertised(o.Advertise, o.Listen); err != nil {
+			return o, usagef("%s", err)
+		}
+	} else if o.Advertise != "" {
+		return o, usagef("--advertise: a server that is not given --rqlite has no others to tell")
 	}
 	if c.IsSet("allowed-host") {
 		o.AllowedHosts = nil

@@ -27,6 +27,7 @@ type serverOptions struct {
 	Listen        string // TCP address; web.NoListen: none
 	SocketPath    string
 	RQLite        rqlite.Options // where the cluster is that has the tasks; without addresses they are in DataDir
+	Advertise     string         // where the other servers of the cluster reach this one; "": it follows from Listen
 	SocketGroup   bool           // members of the data directory's group may use the socket
 	AllowedHosts  []string
 	HTTPSlots     int // HTTP calls in flight; 0: the default
@@ -69,6 +70,18 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	var others *cluster // nil on SQLite: this server is alone
+	if data.cluster != nil {
+		if others, err = joinCluster(ctx, st, o.Log); err != nil {
+			return fmt.Errorf("join the cluster: %w", cause(err))
+		}
+		defer others.Close()
+		if err := shareAdminToken(ctx, st, node.ID, admin); err != nil {
+			return fmt.Errorf("share the admin token: %w", cause(err))
+		}
+		node.Address = o.Advertise
+		warnLoopback(node, o.Log)
+	}
 	runner := exec.New(exec.Options{Log: o.Log, UserAgent: "dts/" + thisBuild().Version, NodeID: node.ID, DataDirID: node.ID})
 	defer runner.Close()
 	scheduler := sched.New(sched.Options{
@@ -86,7 +99,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 				room.release()
 			}
 		},
-		Halted: data.Corrupt,
+		Halted: data.Corrupt, Peers: others.peers(),
 		Node:   node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
 		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: data.failpoint,
@@ -107,17 +120,22 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	}()
 
 	tokens := &tokens{admin: admin, st: st, now: time.Now}
-	pages, err := ui.New(ui.Options{Store: st, Scheduler: scheduler, Outputs: runner, Tokens: tokens, Log: o.Log, Version: thisBuild().Version})
+	front, err := others.front(st, scheduler, runner)
+	if err != nil {
+		return err
+	}
+	defer front.close()
+	pages, err := ui.New(ui.Options{Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Tokens: tokens, Log: o.Log, Version: thisBuild().Version})
 	if err != nil {
 		return err
 	}
 	server, err := web.New(web.Options{
 		Listen: o.Listen, SocketPath: o.SocketPath, SocketGroup: o.SocketGroup, AllowedHosts: o.AllowedHosts,
 		API: api.Options{
-			Store: st, Scheduler: scheduler, Outputs: runner, Version: thisBuild().Version,
+			Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Version: thisBuild().Version,
 			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		},
-		Tokens: tokens, UI: http.Handler(pages), Log: o.Log,
+		Tokens: tokens, UI: http.Handler(pages), Peers: front.peers, Log: o.Log,
 	})
 	if err != nil {
 		return err

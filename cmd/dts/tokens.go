@@ -136,3 +136,10 @@ func (t *tokens) RedeemLoginLink(ctx context.Context, token string) (auth.Princi
 	}
 	return principal(k), err
 }
+
+// shareAdminToken makes this server's admin token good on every server of the cluster. One that it replaces is
+// good nowhere any more.
+func shareAdminToken(ctx context.Context, st *store.Store, nodeID, hash string) error {
+	return st.ReplaceToken(ctx, dts.Token{Hash: hash, TenantID: dts.DefaultTenant, Kind: dts.TokenAPI,
+		Name: "admin of " + nodeID, Admin: true, CreatedAt: time.Now()})
+}
