@@ -141,7 +141,8 @@ func (w *write) run() ([]store.Result, error) {
 			w.stmts[0].Arguments[1] = 0
 			continue
 		case already, superseded:
-			return w.settle(whole, at)
+			w.d.note(n, nil)
+			return w.settle(at)
 		case broken:
 			return nil, fmt.Errorf("%w: %w", store.ErrUnknown, at.err)
 		case denied:
@@ -180,14 +181,12 @@ func (w *write) results(res []gorqlite.WriteResult) []store.Result {
 
 // settle reads what an earlier attempt has done, when the token's row, or what stands in its way, says that this one
 // did nothing and that none will do anything any more.
-func (w *write) settle(ctx context.Context, at attempt) ([]store.Result, error) {
+func (w *write) settle(at attempt) ([]store.Result, error) {
 	if at.verdict == superseded && !w.maybe {
 		return nil, w.superseded(at.err)
 	}
 	// The outcome is decided and only has to be read, so that gets time of its own.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.d.o.ReadTimeout)
-	defer cancel()
-	res, err := w.d.read(ctx, store.Linearizable, selectOp, []any{w.token})
+	res, err := w.d.read(context.Background(), store.Linearizable, selectOp, []any{w.token})
 	if err != nil {
 		return nil, fmt.Errorf("%w: sent again, it answered %w; then reading what became of it: %v", store.ErrUnknown, at.err, err)
 	}

@@ -13,7 +13,10 @@ import (
 const (
 	lookEvery   = 5 * time.Second        // how often the nodes are looked at
 	lookAgain   = 500 * time.Millisecond // the least time between two looks
-	lookTimeout = time.Second
+	lookTimeout = 2 * time.Second
+
+	awayAfter = 5 * time.Second // when nothing has gone well for so long, queries are not kept waiting
+	awayRead  = time.Second     // as long as they would otherwise be
 
 	firstWait = 50 * time.Millisecond // between two attempts, doubling
 	maxWait   = 500 * time.Millisecond
@@ -59,6 +62,13 @@ func (d *DB) note(n *node, err error) {
 	}
 }
 
+// away reports that the cluster has not answered as it should for some time.
+func (d *DB) away() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.health.Err != nil && time.Since(d.health.Since) > awayAfter
+}
+
 func (d *DB) lookSoon() {
 	select {
 	case d.look <- struct{}{}:
@@ -70,7 +80,12 @@ func (d *DB) lookSoon() {
 // as much there as through another node.
 func (d *DB) watch() {
 	for {
-		d.lookAround(d.ctx)
+		at := d.current.Load()
+		if seen := d.lookAround(d.ctx); d.Health().Leader {
+			d.note(d.node(), nil)
+		} else if d.ctx.Err() == nil {
+			d.note(d.nodes[at], seen[at].err)
+		}
 		if !sleep(d.ctx, lookAgain) {
 			return
 		}

@@ -21,7 +21,8 @@ const firstRead = 2 * time.Second
 // writes is refused.
 //
 // STALE reads the database of the node that is used. The other levels ask the leader, which makes sure that it still is one
-// (rqlite's level linearizable); while there is no leader they wait up to Options.ReadTimeout.
+// (rqlite's level linearizable); while there is no leader they wait up to Options.ReadTimeout, or a second when that has
+// been so for some time.
 func (d *DB) Query(ctx context.Context, level store.Level, s store.Stmt) (store.Rows, error) {
 	if err := checkArgs(s.Args); err != nil {
 		return nil, &store.RefusedError{Err: err}
@@ -62,8 +63,13 @@ func queryError(err error) error {
 // read asks until a node answers, ctx ends or time is up.
 func (d *DB) read(ctx context.Context, level store.Level, query string, args []any) (*gorqlite.QueryResult, error) {
 	query, args = encode(query, args)
-	whole, cancel := context.WithTimeout(ctx, d.o.ReadTimeout)
+	patience := d.o.ReadTimeout
+	if d.away() {
+		patience = min(patience, awayRead) // there may be somebody who would rather have an old answer than wait
+	}
+	whole, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	defer context.AfterFunc(d.ctx, cancel)() // Close does not wait for a node that says nothing
 	var cause error
 	wait, limit := firstWait, firstRead
 	for denials := 0; ; {

@@ -81,12 +81,24 @@ var _ store.Backend = (*DB)(nil)
 
 // Open finds the cluster and brings its schema up to date, which several processes may do at the same time. A
 // cluster that is not ready yet is waited for. A schema newer than o.Migrations is refused.
-func Open(ctx context.Context, o Options) (_ *DB, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("open rqlite: %w", err)
-		}
-	}()
+func Open(ctx context.Context, o Options) (*DB, error) {
+	d, err := connect(o)
+	if err != nil {
+		return nil, fmt.Errorf("open rqlite: %w", err)
+	}
+	err = d.await(ctx)
+	if err == nil {
+		err = d.migrate(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open rqlite: %w", errors.Join(err, d.Close()))
+	}
+	d.work.Go(d.watch)
+	return d, nil
+}
+
+// connect makes a DB that has not asked anything yet.
+func connect(o Options) (_ *DB, err error) {
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
 	o.OpenTimeout = cmp.Or(o.OpenTimeout, defaultOpenTimeout)
@@ -102,18 +114,6 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.stale, d.fresh = d.openReads(store.Stale), d.openReads(store.Linearizable)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.Close())
-		}
-	}()
-	if err := d.await(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.migrate(ctx); err != nil {
-		return nil, err
-	}
-	d.work.Go(d.watch)
 	return d, nil
 }
 

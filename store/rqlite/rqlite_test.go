@@ -79,7 +79,7 @@ func value[T any](t testing.TB, d *DB, q string, args ...any) (v T) {
 // proxy stands before a node and can swallow a request that writes, or its answer.
 type proxy struct {
 	url    string
-	next   atomic.Pointer[func(w http.ResponseWriter, forward func())]
+	next   atomic.Pointer[func(w http.ResponseWriter, r *http.Request, forward func())]
 	writes atomic.Int64
 }
 
@@ -102,7 +102,7 @@ func newProxy(t testing.TB, target string) *proxy {
 		}
 		p.writes.Add(1)
 		if f := p.next.Swap(nil); f != nil {
-			(*f)(w, func() { forward.ServeHTTP(discard{http.Header{}}, r) })
+			(*f)(w, r, func() { forward.ServeHTTP(discard{http.Header{}}, r) })
 			return
 		}
 		forward.ServeHTTP(w, r)
@@ -115,7 +115,7 @@ func newProxy(t testing.TB, target string) *proxy {
 
 // failNext makes the next write end without an answer, after or before it took effect.
 func (p *proxy) failNext(tookEffect bool) {
-	f := func(w http.ResponseWriter, forward func()) {
+	f := func(_ http.ResponseWriter, _ *http.Request, forward func()) {
 		if tookEffect {
 			forward()
 		}
