@@ -149,8 +149,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.status = resp.StatusCode
 	c.forwards = resp.Header.Get("X-Rqlite-Served-By") != ""
-	version := resp.Header.Get("X-Rqlite-Version")
-	t.n.version.Store(&version)
+	if version := resp.Header.Get("X-Rqlite-Version"); version != "" || resp.StatusCode == http.StatusOK {
+		t.n.version.Store(&version)
+	}
 	resp.Body = &answer{body: resp.Body, c: c, left: MaxAnswer}
 	return resp, nil
 }

@@ -18,7 +18,8 @@ import (
 const firstRead = 2 * time.Second
 
 // Query implements store.Backend. The answer is read whole, up to MaxAnswer, before Query returns. A statement that
-// writes is refused.
+// writes is refused. A blob is read from a column that is declared so, or through hex(): as the value of another expression
+// rqlite takes it for text.
 //
 // STALE reads the database of the node that is used. The other levels ask the leader, which makes sure that it still is one
 // (rqlite's level linearizable); while there is no leader they wait up to Options.ReadTimeout, or a second when that has

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -95,6 +96,7 @@ func newProxy(t testing.TB, target string) *proxy {
 	}
 	p := &proxy{url: "http://" + l.Addr().String()}
 	forward := httputil.NewSingleHostReverseProxy(u)
+	forward.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are part of the tests
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/db/execute" {
 			forward.ServeHTTP(w, r)

@@ -12,10 +12,12 @@ package rqlitetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,14 +160,17 @@ func (c *Cluster) URLs() []string {
 // Leader returns the node that leads. It waits for an election, up to a minute.
 func (c *Cluster) Leader() *Node {
 	c.t.Helper()
+	var last error
 	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		for _, n := range c.nodes {
-			if n.leads() {
+			leads, err := n.leads()
+			if leads {
 				return n
 			}
+			last = cmp.Or(err, last)
 		}
 	}
-	c.t.Fatalf("the rqlite cluster has had no leader for %v\n%s", startTimeout, c.logs())
+	c.t.Fatalf("the rqlite cluster has had no leader for %v; the last error: %v\n%s", startTimeout, last, c.logs())
 	return nil
 }
 
@@ -239,7 +244,7 @@ func (n *Node) URL() string {
 		scheme = "https"
 	}
 	if n.c.o.User != "" {
-		user = n.c.o.User + ":" + n.c.o.Password + "@"
+		user = url.UserPassword(n.c.o.User, n.c.o.Password).String() + "@"
 	}
 	return scheme + "://" + user + n.http
 }
@@ -325,12 +330,12 @@ func (n *Node) Continue() {
 func (n *Node) signal(s syscall.Signal) { _ = n.cmd.Process.Signal(s) }
 
 // leads reports whether the node leads: it answers what only the leader can without passing it on.
-func (n *Node) leads() bool {
+func (n *Node) leads() (bool, error) {
 	if n.cmd == nil || n.paused {
-		return false
+		return false, nil
 	}
 	body, header, err := n.get("/db/query?level=weak&q=SELECT+1")
-	return err == nil && header.Get("X-Rqlite-Served-By") == "" && !bytes.Contains(body, []byte(`"error"`))
+	return err == nil && header.Get("X-Rqlite-Served-By") == "" && !bytes.Contains(body, []byte(`"error"`)), err
 }
 
 func (n *Node) get(path string) ([]byte, http.Header, error) {
