@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -92,6 +93,7 @@ func (w *world) add(id string) *node {
 	if n.router, err = NewRouter(RouterOptions{Local: n, Outputs: outputs{n}, Store: w, Client: n.client}); err != nil {
 		w.t.Fatal(err)
 	}
+	n.router.retry = 400 * time.Millisecond
 	w.t.Cleanup(func() {
 		n.router.Close()
 		n.client.Close()
@@ -510,5 +512,12 @@ func cut(w http.ResponseWriter, _ *http.Request) bool {
 		panic(err)
 	}
 	conn.Close()
+	return false
+}
+
+// hang reads a call, and then does nothing.
+func hang(_ http.ResponseWriter, r *http.Request) bool {
+	io.Copy(io.Discard, r.Body) // as long as it is not read to its end, the server does not notice that the caller goes
+	<-r.Context().Done()
 	return false
 }

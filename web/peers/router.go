@@ -25,7 +25,8 @@ type RouterOptions struct {
 // Router does what is asked of this server, or lets the server do it that is responsible. Its methods may be called
 // concurrently, and block as those of a scheduler do.
 type Router struct {
-	o RouterOptions
+	o     RouterOptions
+	retry time.Duration // how long a verb waits for someone who is responsible
 
 	mu      sync.Mutex
 	closed  bool
@@ -46,7 +47,7 @@ func NewRouter(o RouterOptions) (*Router, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Router{o: o, hubs: map[string]*hub{}}, nil
+	return &Router{o: o, retry: retryTime, hubs: map[string]*hub{}}, nil
 }
 
 // Status says how this server's scheduler is doing.
@@ -55,7 +56,7 @@ func (r *Router) Status() dts.SchedulerStatus { return r.o.Local.Status() }
 // Ready returns nil, or why this server does not accept and fire tasks.
 func (r *Router) Ready() error { return r.o.Local.Ready() }
 
-// Who is responsible can change at any moment. For retryTime a verb waits for one who is, and asks again.
+// Who is responsible can change at any moment. A verb waits for one who is, and asks again.
 const (
 	retryTime  = 3 * time.Second
 	firstPause = 20 * time.Millisecond
@@ -82,7 +83,7 @@ type verb struct {
 
 // do has a verb done. With a nil answer and no error it was done here.
 func (r *Router) do(ctx context.Context, v *verb) (*answer, error) {
-	deadline := time.Now().Add(retryTime)
+	deadline := time.Now().Add(r.retry)
 	var lost *noAnswer // the call whose outcome is unknown
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		p := r.o.Local.Placement()

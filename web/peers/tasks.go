@@ -111,7 +111,7 @@ func (r *Router) BulkCancel(ctx context.Context, f dts.TaskFilter, actor string)
 	if f.Statuses == nil {
 		f.Statuses = []dts.Status{dts.Pending, dts.Running}
 	}
-	deadline := time.Now().Add(retryTime)
+	deadline := time.Now().Add(r.retry)
 	sum := 0
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		n, problems, err := r.cancelEverywhere(ctx, f, actor)
