@@ -299,8 +299,10 @@ func TestTailsAreForgotten(t *testing.T) {
 	if len(k.held) != maxTails {
 		t.Errorf("%d are kept", len(k.held))
 	}
+	k.mu.Lock()
 	for _, h := range k.held {
 		h.forget.Reset(0)
 	}
+	k.mu.Unlock()
 	until(t, "they are forgotten", func() bool { k.mu.Lock(); defer k.mu.Unlock(); return len(k.held) == 0 })
 }
