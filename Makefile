@@ -71,6 +71,7 @@ cross-%:
 .PHONY: bench bench-all profile crash sim faults fuzz
 bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench
+	@if [ -x .cache/rqlited ]; then bin/dts bench rqlite-1 rqlite-3; else echo 'NOT MEASURED: rqlite, because there is no .cache/rqlited: run make rqlited, once'; fi
 
 bench-all: build ## the same with the long scenarios, in about an hour
 	bin/dts bench --all

@@ -20,6 +20,7 @@ type benchOptions struct {
 	Dir        string // the data directories are made in here
 	Runs       int    // of each scenario; figures are medians over them
 	CPUProfile string // file for a profile of the server; "": none
+	Rqlited    string // path of rqlited; "" where no scenario needs it
 
 	numbers map[string]int           // by the name of the flag: see benchSize
 	spans   map[string]time.Duration // likewise
@@ -50,6 +51,8 @@ type benchScenario struct {
 	runs  int                   // it is measured so many times at most; 0: as many as --runs says
 	serve []string              // flags of the server besides --data and --config
 	tcp   bool                  // the server also listens on TCP
+	// rqlited is how many rqlite nodes it needs; 0: none. Such a scenario starts its own servers.
+	rqlited int
 	// run measures once. Figures come in the order in which they are shown, the same in every run. What is
 	// measured is done within b.server.profiled.
 	run func(ctx context.Context, b *bench) ([]benchFigure, error)
@@ -57,7 +60,7 @@ type benchScenario struct {
 
 var benchScenarios = [...]benchScenario{
 	latenessScenario, drainScenario, createScenario, mixedScenario, commandsScenario, idleScenario, herdScenario,
-	latenessPendingScenario, drainLongScenario, sustainedScenario, bigScenario,
+	latenessPendingScenario, drainLongScenario, sustainedScenario, bigScenario, rqlite1Scenario, rqlite3Scenario,
 }
 
 const maxBenchRuns = 100
@@ -68,6 +71,7 @@ func (a *app) benchCommand() *cli.Command {
 		&cli.BoolFlag{Name: "all", Usage: "the long scenarios too"},
 		&cli.StringFlag{Name: "dir", Value: ".", Usage: "make the temporary data directory in `DIR`; its disk is what is measured"},
 		&cli.IntFlag{Name: "runs", Value: 3, Usage: "measure `N` times and show medians; some long scenarios are measured once"},
+		&cli.StringFlag{Name: "rqlited", Usage: "the `PATH` of rqlited, for the scenarios on rqlite; default: .cache/rqlited, else the one on the PATH"},
 		&cli.StringFlag{Name: "cpuprofile", Usage: "write a CPU profile of the server, of the last part that was measured, to `FILE`"},
 	}
 	var short, long []string
@@ -146,6 +150,9 @@ func (a *app) bench(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if scenarios, err = a.withRqlited(c, scenarios, &o); err != nil {
+		return err
+	}
 	machine, err := thisMachine(c.Context, o.Dir)
 	if err != nil {
 		return err
@@ -171,6 +178,24 @@ func (a *app) bench(c *cli.Context) error {
 	return nil
 }
 
+// withRqlited finds rqlited for the scenarios that need it. Without it they are left out, unless they were named.
+func (a *app) withRqlited(c *cli.Context, list []benchScenario, o *benchOptions) ([]benchScenario, error) {
+	needs := func(s benchScenario) bool { return s.rqlited > 0 }
+	if !slices.ContainsFunc(list, needs) {
+		return list, nil
+	}
+	var err error
+	if o.Rqlited, err = findRqlited(c.String("rqlited")); err == nil || c.Args().Present() || c.IsSet("rqlited") {
+		return list, err
+	}
+	for _, s := range list {
+		if needs(s) {
+			a.notef("%s is left out: %s", s.name, err)
+		}
+	}
+	return slices.DeleteFunc(list, needs), nil
+}
+
 // benchOnce runs a scenario once, with a server and a sink of its own.
 func (a *app) benchOnce(ctx context.Context, s benchScenario, o benchOptions) (figures []benchFigure, err error) {
 	dir, err := os.MkdirTemp(o.Dir, ".dts-bench-")
@@ -193,6 +218,9 @@ func (a *app) benchOnce(ctx context.Context, s benchScenario, o benchOptions) (f
 		if b.serve.Profile, err = filepath.Abs(o.CPUProfile); err != nil {
 			return nil, err
 		}
+	}
+	if s.rqlited > 0 {
+		return s.run(ctx, b)
 	}
 	if b.server, err = startBenchServer(ctx, b.serve); err != nil {
 		return nil, err

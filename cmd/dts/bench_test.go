@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"dts/store/rqlite/rqlitetest"
 )
 
 // TestBench runs every scenario, small, with a real server and a real sink. They wait more than they work, so
@@ -23,6 +28,7 @@ func TestBench(t *testing.T) {
 		"--tasks", "20", "--spread", "200ms", "--pending", "300", "--drain", "300", "--drain-long", "400",
 		"--creates", "200", "--bulk", "10010", "--rate", "20", "--sustain", "2s",
 		"--mixed", "300ms", "--commands", "100ms", "--hourly", "40", "--idle", "200ms", "--herd", "300", "--big", "3000",
+		"--rqlite-tasks", "20", "--rqlite-drain", "300", "--rqlite-creates", "200",
 	}
 	for _, known := range benchScenarios {
 		t.Run(known.name, func(t *testing.T) {
@@ -32,6 +38,9 @@ func TestBench(t *testing.T) {
 			}
 			dir := t.TempDir()
 			args := slices.Concat([]string{"dts", "bench", "--json", "--dir", dir, "--runs", "1"}, sizes, []string{known.name})
+			if known.rqlited > 0 {
+				args = append(args, "--rqlited", rqlitetest.Binary(t))
+			}
 			r := benchReportOf(t, args)
 			if len(r.Scenarios) != 1 || r.Machine.Cores < 1 || r.Machine.SQLite == "" || r.Build.Go == "" {
 				t.Fatalf("%+v", r)
@@ -121,6 +130,47 @@ func TestChooseScenarios(t *testing.T) {
 	}
 }
 
+// TestWithoutRqlited: what needs rqlited is left out with a word, unless it was named.
+func TestWithoutRqlited(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", "")
+	for _, c := range []struct {
+		args  []string
+		list  []benchScenario
+		left  int
+		fails bool
+	}{
+		{nil, []benchScenario{drainScenario, rqlite1Scenario, rqlite3Scenario}, 1, false},
+		{nil, []benchScenario{drainScenario}, 1, false},
+		{[]string{"rqlite-1"}, []benchScenario{rqlite1Scenario}, 0, true},
+	} {
+		var errOut bytes.Buffer
+		set := flag.NewFlagSet("", flag.ContinueOnError)
+		if err := set.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		list, err := (&app{err: &errOut}).withRqlited(cli.NewContext(nil, set, nil), slices.Clone(c.list), &benchOptions{})
+		if (err != nil) != c.fails || err == nil && len(list) != c.left {
+			t.Errorf("%v: %d scenarios, %v", c.args, len(list), err)
+		}
+		if said := strings.Count(errOut.String(), "is left out: there is no rqlited, neither as .cache/rqlited nor on the PATH"); err == nil && said != len(c.list)-c.left {
+			t.Errorf("%v: %q", c.args, &errOut)
+		}
+	}
+}
+
+func TestBatchOf(t *testing.T) {
+	for _, c := range []struct {
+		rows    int
+		batches float64
+		want    int
+	}{{100, 10, 10}, {105, 10, 11}, {3, 100, 1}, {50, 0, 50}} {
+		if got := batchOf(c.rows, c.batches); got != c.want {
+			t.Errorf("%d rows in %v batches are %d each, not %d", c.rows, c.batches, got, c.want)
+		}
+	}
+}
+
 // TestUsageOf compares what a process is said to use with what it does.
 func TestUsageOf(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -167,6 +217,8 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--spread", "soon"}, "--spread"},
 		{[]string{"--all", "drain"}, `--all and the scenario "drain"`},
 		{[]string{"sink", "more"}, "takes no arguments"},
+		{[]string{"--rqlite-drain", "0"}, "--rqlite-drain: is 0; use 1 to 1000000"},
+		{[]string{"--rqlited", "/nowhere/rqlited", "rqlite-1"}, "--rqlited: exec: \"/nowhere/rqlited\""},
 	} {
 		var out, errOut bytes.Buffer
 		code := run(append([]string{"dts", "bench"}, c.args...), strings.NewReader(""), &out, &errOut)
