@@ -45,7 +45,14 @@ func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) erro
 		if !r.Shown {
 			needed = append(needed, claim{int64(r.Task.Shard), r.Term})
 		}
-		batch = appendRecord(batch, r)
+		if inTask(r) && !counted(r) && r.Output.Total == 0 {
+			batch = append(batch, Stmt{endAlone, endArgs(r)}) // all of them together
+		}
+	}
+	for _, r := range recs {
+		if !inTask(r) || counted(r) || r.Output.Total > 0 {
+			batch = appendRecord(batch, r)
+		}
 	}
 	batch[0] = fence(f, needed)
 	_, err := s.apply(ctx, "write attempts", batch...)
@@ -62,7 +69,13 @@ const (
 	setEnd = `UPDATE tasks SET status = ?1, attempts = ?2, term = 0, node = ?3, picked_at = ?4, started_at = ?5, completed_at = ?6, run_at = ?7,
 			next_attempt_at = ?8, lateness_us = ?9, sla_met = ?10, response_status = ?11, exit_code = ?12, last_error = ?13
 		WHERE task_id = ?14 `
-	endTask  = setEnd + `AND status = 'PENDING' AND attempts = ?2 - 1`
+	endTask = setEnd + `AND status = 'PENDING' AND attempts = ?2 - 1`
+	// The same, for an end on which no other statement hangs, and for many of those: see Many.
+	endAlone = setEnd + `AND attempts = ?2 - 1 AND status = 'PENDING'`
+	endTasks = `UPDATE tasks SET status = j.value ->> 0, attempts = j.value ->> 1, term = 0, node = j.value ->> 2, picked_at = j.value ->> 3,
+			started_at = j.value ->> 4, completed_at = j.value ->> 5, run_at = j.value ->> 6, next_attempt_at = j.value ->> 7, lateness_us = j.value ->> 8,
+			sla_met = j.value ->> 9, response_status = j.value ->> 10, exit_code = j.value ->> 11, last_error = j.value ->> 12
+		FROM json_each(?) AS j WHERE task_id = j.value ->> 13 AND status = 'PENDING' AND attempts = (j.value ->> 1) - 1`
 	endShown = setEnd + `AND status = 'RUNNING' AND attempts = ?2 AND node = ?3 AND term = ?15`
 
 	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE changes() > 0
@@ -91,18 +104,15 @@ func appendRecord(batch []Stmt, r *dts.Record) []Stmt {
 			Stmt{startTask, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID}},
 			Stmt{insertAttempt, attemptArgs(a)})
 	}
-	end := []any{
-		string(n.Status), a.Number, a.Node, micros(a.PickedAt), micros(n.StartedAt), micros(n.CompletedAt), n.RunAt.UnixMicro(),
-		micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), t.ID}
 	if r.Shown {
-		batch = append(batch, Stmt{endShown, append(end, r.Term)})
+		batch = append(batch, Stmt{endShown, append(endArgs(r), r.Term)})
 	} else {
-		batch = append(batch, Stmt{endTask, end})
+		batch = append(batch, Stmt{endTask, endArgs(r)})
 	}
 	if !inTask(r) {
 		batch = append(batch, Stmt{insertAttempt, attemptArgs(a)})
 	}
-	if t.RecurringTaskID != "" && n.Status.Terminal() {
+	if counted(r) {
 		runs, completed := 0, 0
 		if t.Origin == dts.OriginSchedule {
 			runs = 1
@@ -121,11 +131,23 @@ func appendRecord(batch []Stmt, r *dts.Record) []Stmt {
 	return batch
 }
 
+func endArgs(r *dts.Record) []any {
+	a, n := &r.Attempt, r.After
+	return []any{
+		string(n.Status), a.Number, a.Node, micros(a.PickedAt), micros(n.StartedAt), micros(n.CompletedAt), n.RunAt.UnixMicro(),
+		micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), r.Task.ID}
+}
+
+// counted reports whether a record ends an occurrence, which its recurring task counts.
+func counted(r *dts.Record) bool {
+	return r.After != nil && r.Task.RecurringTaskID != "" && r.After.Status.Terminal()
+}
+
 // inTask reports whether the end of a task's first attempt needs no row of its own, because the task's row says
 // it all; the view all_attempts reads it there. One row less to write, and to delete again, for most runs of all.
 func inTask(r *dts.Record) bool {
 	a := &r.Attempt
-	return a.Number == 1 && a.State == dts.AttemptSuccess && !r.Shown && r.Task.TargetType == dts.HTTPCallback
+	return r.After != nil && a.Number == 1 && a.State == dts.AttemptSuccess && !r.Shown && r.Task.TargetType == dts.HTTPCallback
 }
 
 func hexOf(b []byte) string {

@@ -189,12 +189,13 @@ func claims(f dts.Fence, shards ...int) []claim {
 
 // fence asserts that the server lives under its incarnation and holds each shard at its term.
 func fence(f dts.Fence, list []claim) Stmt {
-	return Stmt{`INSERT INTO batch_assert (tenant_id, ok)
-		SELECT 'system', NULL WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE node_id = ?1 AND incarnation = ?2 AND state IN ('ALIVE', 'LEAVING'))
-		OR EXISTS (SELECT 1 FROM json_each(?3) AS j LEFT JOIN shards AS s ON s.shard = j.value ->> 0
-			WHERE s.node_id IS NOT ?1 OR s.term IS NOT j.value ->> 1)`,
-		[]any{f.Node, f.Incarnation, jsonOf(distinct(list))}}
+	return Stmt{assertFence, []any{f.Node, f.Incarnation, jsonOf(distinct(list))}}
 }
+
+const assertFence = `INSERT INTO batch_assert (tenant_id, ok)
+	SELECT 'system', NULL WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE node_id = ?1 AND incarnation = ?2 AND state IN ('ALIVE', 'LEAVING'))
+	OR EXISTS (SELECT 1 FROM json_each(?3) AS j LEFT JOIN shards AS s ON s.shard = j.value ->> 0
+		WHERE s.node_id IS NOT ?1 OR s.term IS NOT j.value ->> 1)`
 
 // inShards is the condition that a row lies in one of the shards that halves gives as two arguments. Integers beyond
 // 2^53 do not reach rqlite whole.

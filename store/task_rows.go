@@ -90,7 +90,14 @@ const (
 	// A task that is there already, by its id or as the same occurrence, stays as it is.
 	insertTask = `INSERT INTO tasks (` + newTaskColumns + `) VALUES (` + newTaskValues + `) ON CONFLICT DO NOTHING`
 
-	// The same, for the winner of an idempotency key only.
+	// The same for many of them: see Many.
+	insertTasks = `INSERT INTO tasks (` + newTaskColumns + `) SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4,
+		j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13,
+		j.value ->> 14, j.value ->> 15, j.value ->> 16, j.value ->> 17, j.value ->> 18, j.value ->> 19, j.value ->> 20, j.value ->> 21, j.value ->> 22,
+		j.value ->> 23, j.value ->> 24, j.value ->> 25, j.value ->> 26, j.value ->> 27, 0, 0, '', 0
+		FROM json_each(?) AS j WHERE true ON CONFLICT DO NOTHING`
+
+	// The same as insertTask, for the winner of an idempotency key only.
 	insertKeyedTask = `INSERT INTO tasks (` + newTaskColumns + `) SELECT ` + newTaskValues + `
 		WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE tenant_id = ? AND key = ? AND resource_id = ?)
 		ON CONFLICT DO NOTHING`

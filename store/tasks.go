@@ -20,9 +20,12 @@ const scanLimit = 20_000
 func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
 	batch := make([]Stmt, 0, len(tasks)+1)
 	var fenced []int
+	if !f.Alone {
+		fenced = f.Terms.Held().List() // all of them: so the fences of many callers are one
+	}
 	var keys []string
 	for _, t := range tasks {
-		if !f.Alone || !t.PickedAt.IsZero() {
+		if !t.PickedAt.IsZero() || !f.Alone && f.Term(t.Shard) == 0 {
 			fenced = append(fenced, t.Shard)
 		}
 		if t.IdempotencyKey == "" {

@@ -85,7 +85,7 @@ type write struct {
 	d     *DB
 	token string
 	stmts []gorqlite.ParameterizedStatement // the token's first
-	n     int                               // how many statements the caller gave
+	batch merged                            // what the caller gave, as it is sent
 	limit time.Duration                     // of one attempt
 	total time.Duration                     // of all
 
@@ -95,11 +95,12 @@ type write struct {
 
 func (d *DB) newWrite(batch []store.Stmt) *write {
 	now := time.Now()
-	w := &write{d: d, token: dts.NewID(now), n: len(batch), stmts: make([]gorqlite.ParameterizedStatement, 1, 1+len(batch))}
+	w := &write{d: d, token: dts.NewID(now), batch: merge(batch)}
+	w.stmts = make([]gorqlite.ParameterizedStatement, 1, 1+len(w.batch.stmts))
 	w.stmts[0] = gorqlite.ParameterizedStatement{Query: insertOp,
 		Arguments: []any{w.token, 1, now.Add(opKeep).UnixMicro(), d.schema.Load()}}
 	size := 0
-	for _, s := range batch {
+	for _, s := range w.batch.stmts {
 		query, args := encode(s.SQL, s.Args)
 		size += len(query)
 		for _, a := range args {
@@ -131,7 +132,7 @@ func (w *write) run() ([]store.Result, error) {
 			return w.results(res), nil
 		case refused:
 			w.d.note(n, nil)
-			w.refusal = &store.RefusedError{Index: at.index, Err: at.err}
+			w.refusal = &store.RefusedError{Index: w.batch.index(at.index), Err: at.err}
 			if !w.maybe {
 				return nil, w.refusal
 			}
@@ -172,11 +173,7 @@ func (w *write) send(n *node) ([]gorqlite.WriteResult, attempt) {
 }
 
 func (w *write) results(res []gorqlite.WriteResult) []store.Result {
-	out := make([]store.Result, w.n)
-	for i := range out {
-		out[i].RowsAffected = res[i+1].RowsAffected
-	}
-	return out
+	return w.batch.results(func(i int) int64 { return res[i+1].RowsAffected })
 }
 
 // settle reads what an earlier attempt has done, when the token's row, or what stands in its way, says that this one
@@ -202,7 +199,7 @@ func (w *write) settle(at attempt) ([]store.Result, error) {
 	}
 	switch {
 	case wrote:
-		return make([]store.Result, w.n), nil
+		return make([]store.Result, w.batch.n), nil
 	case w.refusal != nil:
 		return nil, w.refusal
 	}

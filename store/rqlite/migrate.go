@@ -65,7 +65,7 @@ func (d *DB) createTables(ctx context.Context) error {
 		return err
 	}
 	// There is no token yet, and no need of one: a second time, this changes nothing.
-	w := &write{d: d, limit: attemptBase, total: d.o.WriteTimeout, n: 3, stmts: []gorqlite.ParameterizedStatement{
+	w := &write{d: d, limit: attemptBase, total: d.o.WriteTimeout, stmts: []gorqlite.ParameterizedStatement{
 		{Query: createOp}, {Query: createSchema}, {Query: insertHorizon},
 		{Query: `INSERT INTO ` + schemaTable + ` (version_id, applied_at) VALUES (0, ?) ON CONFLICT DO NOTHING`, Arguments: []any{time.Now().UnixMicro()}},
 	}}
