@@ -106,9 +106,10 @@ func (s *Scheduler) killOrphans(ctx context.Context) error {
 	return nil
 }
 
-// runAtBoot inserts one task for each @reboot, once a boot. sameBoot: this node has run since the boot.
+// runAtBoot inserts one task for each @reboot, once a boot; in a cluster, which may have some from before it was one,
+// none. sameBoot: this node has run since the boot.
 func (s *Scheduler) runAtBoot(ctx context.Context, sameBoot bool) error {
-	if sameBoot || s.o.Node.BootID == "" {
+	if sameBoot || !s.alone() || s.o.Node.BootID == "" {
 		return nil
 	}
 	list, err := s.o.Store.BootRecurring(ctx)

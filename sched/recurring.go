@@ -13,6 +13,9 @@ import (
 func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error) {
 	var made dts.Created[*dts.RecurringTask]
 	p, err := FirstPlan(r, s.clock.now())
+	if err == nil {
+		err = s.refuseBoot(p.New)
+	}
 	if err != nil {
 		return made, err
 	}
@@ -50,6 +53,14 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	s.wakePlanner()
 	s.bus.publish(recurringEvent(dts.EventCreated, p.New, s.clock.now()))
 	return made, nil
+}
+
+// refuseBoot refuses @reboot where several servers share the schedule: whose boot would it be?
+func (s *Scheduler) refuseBoot(r *dts.RecurringTask) error {
+	if _, err := Compile(r); s.alone() || !errors.Is(err, cron.ErrReboot) {
+		return nil
+	}
+	return dts.Invalid("cron", "cannot be @reboot in a cluster: its servers boot at different times; use a schedule, or @reboot in that machine's crontab")
 }
 
 // FirstPlan makes a new recurring task ready to be inserted, with its first occurrences.
@@ -102,7 +113,10 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	n.UpdatedAt = now
 	c, err := Compile(n)
 	boot := errors.Is(err, cron.ErrReboot)
-	if err != nil && !boot {
+	if boot && n.Cron != old.Cron {
+		err = s.refuseBoot(n)
+	}
+	if err != nil && !errors.Is(err, cron.ErrReboot) {
 		return nil, err
 	}
 	p := dts.Plan{Old: old, New: n}
