@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"dts/store"
+	"dts/store/rqlite"
 )
 
 // newStoreMetrics registers the figures of the process and the store, and returns what observes each commit.
@@ -36,4 +37,21 @@ func newStoreMetrics(r prometheus.Registerer, b store.Backend) func(batches, stm
 			failed.Inc()
 		}
 	}
+}
+
+// newRqliteMetrics registers how the rqlite cluster looks from here.
+func newRqliteMetrics(r prometheus.Registerer, db *rqlite.DB) {
+	flag := func(name, help string, read func(rqlite.Health) bool) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			if read(db.Health()) {
+				return 1
+			}
+			return 0
+		})
+	}
+	r.MustRegister(
+		flag("dts_rqlite_leader", "1 when the rqlite cluster had a leader at the last look, a few seconds ago.", func(h rqlite.Health) bool { return h.Leader }),
+		flag("dts_rqlite_failing", "1 while requests to rqlite meet errors.", func(h rqlite.Health) bool { return h.Err != nil }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "dts_rqlite_node_changes_total", Help: "Times that another node of rqlite was chosen."},
+			func() float64 { return float64(db.Health().Moves) }))
 }

@@ -72,6 +72,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	}
 	var others *cluster // nil on SQLite: this server is alone
 	if data.cluster != nil {
+		newRqliteMetrics(registry, data.cluster)
 		if others, err = joinCluster(ctx, st, o.Log); err != nil {
 			return fmt.Errorf("join the cluster: %w", cause(err))
 		}
