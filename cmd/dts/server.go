@@ -101,7 +101,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 			}
 		},
 		Halted: data.Corrupt, Peers: others.peers(),
-		Node:   node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
+		Node: node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
 		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: data.failpoint,
 	})

@@ -186,7 +186,7 @@ func (n *node) see(ctx context.Context) (s sight) {
 func (d *DB) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.o.OpenTimeout)
 	defer cancel()
-	told := false
+	var last error // of a look that was not cut short by the end of the wait
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
 		var errs []error
 		denied := 0
@@ -206,12 +206,14 @@ func (d *DB) await(ctx context.Context) error {
 		if denied == len(d.nodes) {
 			return errors.Join(errs...)
 		}
-		if !told {
-			told = true
+		if last == nil {
 			d.log.Info("waiting for rqlite", "err", errors.Join(errs...))
 		}
+		if last == nil || ctx.Err() == nil {
+			last = errors.Join(errs...)
+		}
 		if !sleep(ctx, wait) {
-			return fmt.Errorf("the cluster has not answered for %v: %w", d.o.OpenTimeout, errors.Join(errs...))
+			return fmt.Errorf("the cluster has not answered for %v: %w", d.o.OpenTimeout, last)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		o := good
 		edit(&o)
-		o.Migrations, o.OpenTimeout = testMigrations(1), 500*time.Millisecond
+		o.Migrations, o.OpenTimeout = testMigrations(1), time.Second
 		d, err := Open(t.Context(), o)
 		if err == nil {
 			d.Close()
