@@ -44,6 +44,7 @@ type fake struct {
 	err             error // if set, every write fails with it
 	notReady        error
 	panics          bool
+	stale           bool // tasks can be read only where the reader is content with what is old
 }
 
 func newFake() *fake {
@@ -52,9 +53,16 @@ func newFake() *fake {
 
 var errNone = dts.Errorf(dts.ErrNotFound, "there is no such thing")
 
-func (f *fake) Task(_ context.Context, tenant, id string) (*dts.Task, error) {
+func (f *fake) Task(ctx context.Context, tenant, id string) (*dts.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stale {
+		old := dts.StalenessOf(ctx)
+		if old == nil {
+			return nil, dts.Errorf(dts.ErrUnavailable, "there is no leader")
+		}
+		old.Set()
+	}
 	if f.panics {
 		panic("a fault with a secret in it")
 	}

@@ -21,7 +21,22 @@ func (s *Server) handler(apiHandler http.Handler) http.Handler {
 		mux.Handle("/ui/", s.pages(s.o.UI))
 		mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusSeeOther))
 	}
-	return s.recovered(s.otherServers(s.hosted(s.sameOrigin(mux))))
+	return s.recovered(s.clustered(s.hosted(s.sameOrigin(mux))))
+}
+
+// clustered lets other servers in, before anything is checked that is for people and their programs. What they wait for
+// ends when this server stops: they ask another one then.
+func (s *Server) clustered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.o.Peers == nil || fromSocket(r.Context()) || !strings.HasPrefix(r.URL.Path, "/cluster/") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.stopping, cancel)()
+		s.o.Peers.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // recovered logs each request at debug level, and answers 500 where a handler panics.
@@ -48,42 +63,39 @@ func (s *Server) recovered(next http.Handler) http.Handler {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			var ctx context.Context
+			ctx, rec.old = dts.AllowStale(r.Context())
+			r = r.WithContext(ctx)
+		}
 		next.ServeHTTP(rec, r)
 	})
 }
 
-// otherServers hands the calls of other servers to whoever answers those. They come under whatever name or address this
-// server has for them, and without a user's credential.
-func (s *Server) otherServers(next http.Handler) http.Handler {
-	if s.o.Peers == nil {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/cluster/") && !fromSocket(r.Context()) {
-			s.o.Peers.ServeHTTP(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// recorder remembers the status of an answer.
+// recorder remembers the status of an answer, and marks one that may be old.
 type recorder struct {
 	http.ResponseWriter
 	status int
+	old    *dts.Staleness
+}
+
+func (r *recorder) begin(status int) {
+	if r.status != 0 {
+		return
+	}
+	r.status = status
+	if r.old.Stale() {
+		r.Header().Set(api.HeaderStale, "true")
+	}
 }
 
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
+	r.begin(status)
 	r.ResponseWriter.WriteHeader(status)
 }
 
 func (r *recorder) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
+	r.begin(http.StatusOK)
 	return r.ResponseWriter.Write(b)
 }
 

@@ -41,8 +41,10 @@ type Options struct {
 	API    api.Options // Tokens, Log, LoginURL and Stopping are filled in
 	Tokens auth.Tokens
 	UI     http.Handler // serves /ui/; nil: no pages
-	Peers  http.Handler // answers other servers at /cluster/, and checks by itself who asks; nil: there are none
-	Log    *slog.Logger // default: discards
+	// Peers serves /cluster/ on TCP, where other servers of a cluster call this one; nil: nothing is there. It knows by
+	// itself who may call it: neither tokens nor hosts are checked before.
+	Peers http.Handler
+	Log   *slog.Logger // default: discards
 }
 
 // Limits of the server.
@@ -66,8 +68,8 @@ type Server struct {
 	tcp, unix net.Listener
 	serving   sync.WaitGroup
 	failed    chan error
-	stopping  chan struct{}
-	stopOnce  sync.Once
+	stopping  context.Context // done when Stop is called
+	stop      context.CancelFunc
 }
 
 // New checks the options and makes a server that does not listen yet.
@@ -85,10 +87,11 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, log: o.Log, limiter: newLimiter(), failed: make(chan error, 2), stopping: make(chan struct{})}
+	s := &Server{o: o, log: o.Log, limiter: newLimiter(), failed: make(chan error, 2)}
+	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.hosts = newHostCheck(o.Listen, o.AllowedHosts)
 	a := o.API
-	a.Tokens, a.Log, a.LoginURL, a.Stopping = o.Tokens, o.Log, s.loginURL, s.stopping
+	a.Tokens, a.Log, a.LoginURL, a.Stopping = o.Tokens, o.Log, s.loginURL, s.stopping.Done()
 	h, err := api.New(a)
 	if err != nil {
 		return nil, err
@@ -139,7 +142,7 @@ func (s *Server) Start() error {
 
 // Stop ends all streams, lets other requests finish until ctx is done, and closes the connections.
 func (s *Server) Stop(ctx context.Context) error {
-	s.stopOnce.Do(func() { close(s.stopping) })
+	s.stop()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		s.http.Close()

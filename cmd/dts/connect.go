@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -69,7 +70,7 @@ func (a *app) connect(c *cli.Context) (*link, error) {
 			return nil, err
 		}
 		socket := socketPath(dir)
-		cl, err := client.New(client.Options{Socket: socket, Version: thisBuild().Version})
+		cl, err := client.New(client.Options{Socket: socket, Version: thisBuild().Version, Stale: a.warnStale()})
 		return &link{cl, dir, socket}, err
 	}
 	token, err := a.token(c, conf)
@@ -79,11 +80,18 @@ func (a *app) connect(c *cli.Context) (*link, error) {
 	if token == "" {
 		return nil, usagef("--server needs a token: set DTS_TOKEN, or give --token-file; the server keeps one in admin.token in its data directory")
 	}
-	cl, err := client.New(client.Options{Server: server, Token: token, Version: thisBuild().Version})
+	cl, err := client.New(client.Options{Server: server, Token: token, Version: thisBuild().Version, Stale: a.warnStale()})
 	if err != nil {
 		return nil, usagef("--server: %s", err)
 	}
 	return &link{Client: cl}, nil
+}
+
+// warnStale returns what says once that an answer may be old.
+func (a *app) warnStale() func() {
+	return sync.OnceFunc(func() {
+		a.notef("the database cannot tell what is newest: this may be old")
+	})
 }
 
 // token returns the token that is given, from the strongest source.

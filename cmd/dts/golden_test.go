@@ -118,4 +118,19 @@ func TestShown(t *testing.T) {
 			UnwrittenRuns: 1, StoreError: "database or disk is full", StoreErrorFrom: ago(time.Minute),
 		}, &dts.Counts{Pending: 10000, Running: 3, Failed: 1, Capped: true})
 	})
+	golden(t, "status-cluster", func(a *app) {
+		s := &dts.SchedulerStatus{
+			Node: "019ca8f0-0000-7000-8000-0000a1b2c3d4", Version: "1.2.3", StartedAt: ago(50 * time.Hour), Now: goldenNow, Timer: "timerfd", Ready: true,
+			Shards: []dts.ShardStatus{{From: 0, To: 20, Term: 3}, {From: 40, To: 40, Term: 7}}, Lease: &dts.LeaseStatus{SecondsLeft: 12.345},
+			Nodes: []dts.NodeStatus{
+				{ID: "019ca8f0-0000-7000-8000-0000a1b2c3d4", Address: "http://10.0.0.1:8420", Version: "1.2.3", State: "ALIVE", Shards: 22, SeenSecondsAgo: 1.234, Self: true},
+				{ID: "019ca8f0-0000-7000-8000-000099999999", Address: "http://10.0.0.2:8420", Version: "1.2.3", State: "ALIVE", Shards: 42, SeenSecondsAgo: 3.9, ClockSkewMS: -73},
+				{ID: "019ca8f0-0000-7000-8000-000077777777", Address: "http://dts-3.example.com:8420\x1b[2J", Version: "1.2.2", State: "LEAVING", SeenSecondsAgo: 0.04, ClockSkewMS: 2500},
+				{ID: "019ca8f0-0000-7000-8000-000055555555", Address: "http://10.0.0.4:8420", Version: "1.2.2", State: "DEAD", SeenSecondsAgo: 86400, ClockSkewMS: -90000},
+			},
+		}
+		a.printStatus(s, &dts.Counts{Pending: 1})
+		s.Lease.SecondsLeft = 0
+		a.printStatus(s, &dts.Counts{})
+	})
 }

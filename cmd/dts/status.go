@@ -112,5 +112,59 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 	if s.StoreError != "" {
 		store = a.paint(clean(s.StoreError), color.FgRed) + " since " + clock(s.StoreErrorFrom, a.loc)
 	}
-	a.facts(append(list, fact{"Store", store}))
+	list = append(list, fact{"Store", store})
+	if s.Lease != nil {
+		text := "it may start tasks for another " + span(seconds(s.Lease.SecondsLeft))
+		if s.Lease.SecondsLeft <= 0 {
+			text = a.paint("run out: nothing is started until the database answers", color.FgRed)
+		}
+		list = append(list, fact{"Lease", text})
+	}
+	a.facts(list)
+	if len(s.Nodes) > 0 {
+		a.printf("\n")
+		a.serverTable(s.Nodes)
+	}
+}
+
+// serverTable prints the servers of a cluster.
+func (a *app) serverTable(nodes []dts.NodeStatus) {
+	rows := make([][]string, len(nodes))
+	for i, n := range nodes {
+		id := shortID(n.ID)
+		if n.Self {
+			id += " *"
+		}
+		state := n.State
+		switch state {
+		case "ALIVE":
+			state = a.paint(state, color.FgGreen)
+		case "LEAVING":
+			state = a.paint(state, color.FgYellow)
+		case "DEAD":
+			state = a.paint(state, color.FgRed)
+		default:
+			state = a.paint(clean(state), color.Faint)
+		}
+		clock := "right"
+		switch skew := time.Duration(n.ClockSkewMS) * time.Millisecond; {
+		case n.Self:
+			clock = ""
+		case skew >= time.Second:
+			clock = "+" + span(skew)
+		case skew <= -time.Second:
+			clock = span(skew)
+		}
+		rows[i] = []string{clean(id), state, fmt.Sprint(n.Shards), span(seconds(n.SeenSecondsAgo)), clock, clean(n.Version), clean(n.Address)}
+	}
+	a.table([]string{"server", "state", "shards", "seen", "clock", "version", "address"}, rows, 5)
+	a.printf("  * the one that answers. Seen: how long ago it last gave a sign of life.\n")
+}
+
+// shortID is the end of a server's id: the beginning is that of the time, and servers that are set up together share it.
+func shortID(id string) string { return id[max(0, len(id)-8):] }
+
+// seconds makes a duration that is to be shown, to the tenth.
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Truncate(100 * time.Millisecond)
 }

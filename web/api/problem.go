@@ -22,6 +22,10 @@ type Problem struct {
 // ProblemType is the media type of a Problem.
 const ProblemType = "application/problem+json"
 
+// HeaderStale is the header of an answer that may be older than what was acknowledged, because the database cannot tell
+// what is newest. Its value is "true".
+const HeaderStale = "Dts-Stale"
+
 // statuses is the HTTP status of each code. An error with an unknown code is a fault of ours.
 var statuses = map[dts.Code]int{
 	dts.ErrInvalid:      http.StatusUnprocessableEntity,

@@ -29,7 +29,7 @@ func (h *Handler) openStream(c *call, w http.ResponseWriter) (*stream, func(), e
 	default:
 		return nil, nil, dts.Errorf(dts.ErrUnavailable, "all %d streams are in use", cap(h.streams))
 	}
-	ctx, cancel := context.WithCancel(c)
+	ctx, cancel := context.WithCancel(dts.RefuseStale(c)) // a reader who follows could not be told when it gets old
 	released := make(chan struct{})
 	go func() {
 		defer close(released)

@@ -42,6 +42,8 @@ type Options struct {
 	Version string // of this program, for the User-Agent
 	// Timeout limits the wait for an answer to begin. Default: 2 minutes.
 	Timeout time.Duration
+	// Stale is called, if it is set, for each answer that may be older than what was acknowledged.
+	Stale func()
 }
 
 // Client talks to one server. It is safe for concurrent use.
@@ -50,6 +52,7 @@ type Client struct {
 	where string // for messages
 	token string
 	agent string
+	stale func()
 	http  *http.Client
 }
 
@@ -63,7 +66,10 @@ func New(o Options) (*Client, error) {
 		Proxy:                 http.ProxyFromEnvironment,
 	}
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	c := &Client{token: o.Token, agent: "dts/" + cmp.Or(o.Version, "unknown")}
+	c := &Client{token: o.Token, agent: "dts/" + cmp.Or(o.Version, "unknown"), stale: o.Stale}
+	if c.stale == nil {
+		c.stale = func() {}
+	}
 	switch {
 	case o.Socket != "" && o.Server != "":
 		return nil, errors.New("both a socket and a server's URL are given; keep one")
@@ -145,6 +151,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 			err = ue.Err // the rest of its text only repeats the address
 		}
 		return nil, c.broken(method, "the server at "+c.where+" did not answer", err)
+	}
+	if resp.Header.Get(api.HeaderStale) == "true" {
+		c.stale()
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil

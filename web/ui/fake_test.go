@@ -34,6 +34,7 @@ type fake struct {
 	storeErr  error // what every read answers, if not nil
 	sessions  map[string]bool
 	linkSpent bool
+	stale     bool // counts are old
 	paused    []pauseCall
 	done      []string // verbs applied
 }
@@ -209,9 +210,12 @@ func (f *fake) Occurrences(_ context.Context, _, id, _ string, _ int) (dts.Page[
 	return p, nil
 }
 
-func (f *fake) Counts(context.Context, string) (dts.Counts, error) {
+func (f *fake) Counts(ctx context.Context, _ string) (dts.Counts, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stale {
+		dts.StalenessOf(ctx).Set()
+	}
 	var c dts.Counts
 	for _, t := range f.tasks {
 		switch t.Status {

@@ -32,6 +32,8 @@ type overviewPage struct {
 	First  bool   // this is the first page of tasks
 	Next   string // address of the next page of tasks
 	Self   string // address of this page, to refresh it
+
+	Servers []serverRow // of the cluster; none where this server is alone
 }
 
 // counts are the numbers of tasks in the states that people watch. A number at the limit reads "10000+".
@@ -61,6 +63,28 @@ type recurringRow struct {
 type taskRow struct {
 	*dts.Task
 	now time.Time
+}
+
+// serverRow is one server of the cluster.
+type serverRow struct{ dts.NodeStatus }
+
+// Short is the part of a server's id that differs from the others'.
+func (s serverRow) Short() string { return s.ID[max(0, len(s.ID)-8):] }
+
+// Seen is how long ago its last sign of life was.
+func (s serverRow) Seen() time.Duration {
+	return time.Duration(s.SeenSecondsAgo * float64(time.Second)).Truncate(100 * time.Millisecond)
+}
+
+// Clock is how its clock differs from this server's, as far as that matters.
+func (s serverRow) Clock() string {
+	switch {
+	case s.Self || s.ClockSkewMS > -1000 && s.ClockSkewMS < 1000:
+		return ""
+	case s.ClockSkewMS < 0:
+		return duration(time.Duration(-s.ClockSkewMS)*time.Millisecond) + " behind"
+	}
+	return duration(time.Duration(s.ClockSkewMS)*time.Millisecond) + " ahead"
 }
 
 // At is the time that matters most for a task: when it is due next, or else when it ran or ended.
@@ -119,6 +143,9 @@ func (h *handler) overview(w http.ResponseWriter, r *http.Request, p auth.Princi
 	}
 	if err := h.listTasks(ctx, p, q, &d); err != nil {
 		return err
+	}
+	for _, n := range d.status.Nodes {
+		d.Servers = append(d.Servers, serverRow{n})
 	}
 	return h.render(w, http.StatusOK, "overview", d)
 }

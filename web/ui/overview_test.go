@@ -149,3 +149,37 @@ func TestHostileNames(t *testing.T) {
 	}
 	s.get("/ui/tasks/"+task.ID, 200).want(evil, "�")
 }
+
+func TestOverviewOfACluster(t *testing.T) {
+	s := newSite(t)
+	if d := s.get("/ui/", 200); len(d.class("servers")) != 0 {
+		t.Error("a server that is alone shows a table of servers")
+	}
+	s.status.Nodes = []dts.NodeStatus{
+		{ID: "019ca8f0-0000-7000-8000-0000a1b2c3d4", Address: "http://10.0.0.1:8420", Version: "1.2.3", State: "ALIVE", Shards: 22, SeenSecondsAgo: 1.234, Self: true},
+		{ID: "019ca8f0-0000-7000-8000-000099999999", Address: "http://10.0.0.2:8420", Version: "1.2.3", State: "ALIVE", Shards: 42, SeenSecondsAgo: 3.94, ClockSkewMS: -73},
+		{ID: "019ca8f0-0000-7000-8000-000055555555", Address: "http://<b>:8420", Version: "1.2.2", State: "DEAD", SeenSecondsAgo: 86400, ClockSkewMS: -90000},
+	}
+	d := s.get("/ui/", 200)
+	d.row("a1b2c3d4").want("this one", "alive", "http://10.0.0.1:8420", "1.2.3", "22", "1.2 s ago")
+	d.row("99999999").want("alive", "42", "3.9 s ago", "right")
+	d.row("55555555").want("dead", "http://<b>:8420", "1 d ago", "1 min 30 s behind")
+}
+
+// A page that was read where the database could not tell what is newest says so.
+func TestStalePage(t *testing.T) {
+	s := newSite(t)
+	hidden := func() bool {
+		t.Helper()
+		r := httptest.NewRequest("GET", "/ui/", nil)
+		ctx, _ := dts.AllowStale(r.Context())
+		return parse(t, s.do(r.WithContext(ctx), &admin).Body.String()).id("stale").hasAttr("hidden")
+	}
+	if !hidden() {
+		t.Error("a page says that it is old, but is not")
+	}
+	s.stale = true
+	if hidden() {
+		t.Error("an old page does not say so")
+	}
+}

@@ -64,14 +64,20 @@ type shared struct {
 	Flash    string   // what has just been done
 	Alert    string   // what could not be done
 	Here     string   // "overview" or "new", for the navigation
+
+	status dts.SchedulerStatus
+	old    *dts.Staleness
 }
+
+// Stale reports whether what the page shows may be old. It is asked when everything has been read.
+func (s shared) Stale() bool { return s.old.Stale() }
 
 // shared returns what a page shows around its content. here is "overview", "new" or empty.
 func (h *handler) shared(r *http.Request, here string) shared {
-	s := shared{Now: h.now(), Version: h.Version, Here: here}
+	s := shared{Now: h.now(), Version: h.Version, Here: here, old: dts.StalenessOf(r.Context())}
 	if _, s.SignedIn = auth.From(r.Context()); s.SignedIn {
-		st := h.Scheduler.Status()
-		s.Node, s.Problems = st.Node, problems(st)
+		s.status = h.Scheduler.Status()
+		s.Node, s.Problems = s.status.Node, problems(s.status)
 		s.Flash = flashes[r.URL.Query().Get("done")]
 	}
 	return s

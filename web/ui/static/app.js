@@ -27,6 +27,7 @@
   // question in it is being answered.
   const live = document.getElementById('live');
   const offline = document.getElementById('offline');
+  const stale = document.getElementById('stale');
   let opened = [];
   function busy() {
     const sel = document.getSelection();
@@ -51,7 +52,10 @@
         offline.hidden = false;
       });
     }
-    live.addEventListener('htmx:afterOnLoad', (e) => { if (e.detail.successful !== false) offline.hidden = true; });
+    live.addEventListener('htmx:afterOnLoad', (e) => {
+      if (e.detail.successful !== false) offline.hidden = true;
+      stale.hidden = e.detail.xhr?.getResponseHeader('Dts-Stale') !== 'true';
+    });
     document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
   }
   function refresh() { if (live) window.htmx.trigger(live, 'refresh'); }
