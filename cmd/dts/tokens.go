@@ -53,6 +53,15 @@ func adminToken(dir string) (hash string, err error) {
 	return hashOf(text), nil
 }
 
+// adminOf begins the name under which a server's admin token is shared with the others.
+const adminOf = "admin of "
+
+// shareAdminToken makes the admin token of this server, by its hash, good on every server of the cluster, in place of
+// the one that it had before. It is shared until the file is removed and this server has been started again.
+func shareAdminToken(ctx context.Context, st *store.Store, nodeID, hash string) error {
+	return st.ReplaceToken(ctx, dts.Token{Hash: hash, TenantID: dts.DefaultTenant, Kind: dts.TokenAPI, Name: adminOf + nodeID, Admin: true, CreatedAt: time.Now()})
+}
+
 // newToken makes a credential of 256 random bits.
 func newToken() string {
 	var b [32]byte
@@ -73,7 +82,7 @@ var errToken = dts.Errorf(dts.ErrUnauthorized, "the token is not known, or has e
 func (t *tokens) Authenticate(ctx context.Context, token string) (auth.Principal, error) {
 	hash := hashOf(token)
 	if same(hash, t.admin) {
-		return auth.Principal{TenantID: dts.DefaultTenant, Name: "admin", Admin: true}, nil
+		return auth.Principal{TenantID: dts.DefaultTenant, Name: adminName, Admin: true}, nil
 	}
 	k, err := t.find(ctx, hash)
 	if err == nil && k.Kind == dts.TokenLink {
@@ -87,6 +96,8 @@ func (t *tokens) find(ctx context.Context, hash string) (dts.Token, error) {
 	switch {
 	case err != nil:
 		return k, err
+	case !found && dts.StalenessOf(ctx).Stale(): // it may be a new one
+		return k, dts.Errorf(dts.ErrUnavailable, "the database cannot tell now whether the token is known; try again")
 	case !found || !same(k.Hash, hash) || !k.ExpiresAt.IsZero() && !t.now().Before(k.ExpiresAt):
 		return dts.Token{}, errToken
 	}
@@ -94,8 +105,14 @@ func (t *tokens) find(ctx context.Context, hash string) (dts.Token, error) {
 }
 
 func principal(k dts.Token) auth.Principal {
+	if k.Kind == dts.TokenAPI && k.Admin && strings.HasPrefix(k.Name, adminOf) {
+		k.Name = adminName // as it is called where it comes from
+	}
 	return auth.Principal{TenantID: k.TenantID, Name: k.Name, Admin: k.Admin}
 }
+
+// adminName is what whoever has an admin token is called.
+const adminName = "admin"
 
 func (t *tokens) put(ctx context.Context, kind dts.TokenKind, p auth.Principal, ttl time.Duration) (string, error) {
 	text, now := newToken(), t.now()
@@ -135,11 +152,4 @@ func (t *tokens) RedeemLoginLink(ctx context.Context, token string) (auth.Princi
 		err = errToken
 	}
 	return principal(k), err
-}
-
-// shareAdminToken makes this server's admin token good on every server of the cluster. One that it replaces is
-// good nowhere any more.
-func shareAdminToken(ctx context.Context, st *store.Store, nodeID, hash string) error {
-	return st.ReplaceToken(ctx, dts.Token{Hash: hash, TenantID: dts.DefaultTenant, Kind: dts.TokenAPI,
-		Name: "admin of " + nodeID, Admin: true, CreatedAt: time.Now()})
 }
