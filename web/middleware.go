@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -227,7 +228,7 @@ var errTooMany = api.WithStatus(http.StatusTooManyRequests,
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if status := api.WriteProblem(w, err); status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		s.log.Error("sign-in could not be checked", "error", err)
+		s.unchecked.Write(r.Context(), s.log, slog.LevelError, "sign-in could not be checked", "error", err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"dts/web/api"
 	"dts/web/auth"
+	"dts/web/seldom"
 )
 
 // DefaultListen is the TCP address that is used when none is given.
@@ -70,6 +71,7 @@ type Server struct {
 	failed    chan error
 	stopping  context.Context // done when Stop is called
 	stop      context.CancelFunc
+	unchecked seldom.Log
 }
 
 // New checks the options and makes a server that does not listen yet.

@@ -14,6 +14,7 @@ import (
 
 	"dts"
 	"dts/web/auth"
+	"dts/web/seldom"
 )
 
 // Options is what the API needs. Store, Scheduler, Outputs and Tokens must be set.
@@ -45,6 +46,8 @@ type Handler struct {
 	streams chan struct{} // one element per open stream
 	bulk    chan struct{} // one element per bulk request in memory
 	spec    func() ([]byte, error)
+
+	unavailable seldom.Log
 }
 
 // maxBulkAtOnce is how many bulk requests are held in memory at once: others wait.

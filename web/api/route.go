@@ -174,11 +174,12 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, path string, err 
 	if status < http.StatusInternalServerError || r.Context().Err() != nil {
 		return
 	}
-	level := slog.LevelError
-	if status == http.StatusServiceUnavailable { // for a while, as when the server is stopping
-		level = slog.LevelWarn
+	args := []any{"method", r.Method, "path", path, "status", status, "error", cause(err)}
+	if status == http.StatusServiceUnavailable { // for a while, and all of them, as when the database has no leader
+		h.unavailable.Write(r.Context(), h.Log, slog.LevelWarn, "request failed", args...)
+		return
 	}
-	h.Log.Log(r.Context(), level, "request failed", "method", r.Method, "path", path, "status", status, "error", cause(err))
+	h.Log.Error("request failed", args...)
 }
 
 // cause returns the innermost error that the log should show: a dts.Error hides its cause from its text.

@@ -106,7 +106,8 @@ func (r *Router) onTask(ctx context.Context, tenant, id, method string, q *reque
 
 // BulkCancel cancels the PENDING and RUNNING tasks that the filter selects, wherever they are, and returns how many.
 // Each server does what it is responsible for. As shards may be on their way from one to another meanwhile, it looks
-// whether something is left, and asks again; cancelling twice does no harm, and counts once.
+// whether something is left, and asks again; cancelling twice does no harm, and counts once. What was cancelled by a call
+// whose answer was lost is not counted.
 func (r *Router) BulkCancel(ctx context.Context, f dts.TaskFilter, actor string) (int, error) {
 	if f.Statuses == nil {
 		f.Statuses = []dts.Status{dts.Pending, dts.Running}

@@ -21,6 +21,7 @@ import (
 
 	"dts"
 	"dts/web/auth"
+	"dts/web/seldom"
 )
 
 // Store is what the pages read, each time within one tenant. Lists are newest first, and what does not
@@ -80,6 +81,8 @@ type handler struct {
 	assets *assets
 	pages  pages
 	now    func() time.Time
+
+	unavailable seldom.Log
 }
 
 func newHandler(o Options) (*handler, error) {
@@ -210,8 +213,12 @@ func (h *handler) explain(r *http.Request, err error) (status int, message strin
 	if status < http.StatusInternalServerError {
 		return status, err.Error()
 	}
-	if r.Context().Err() == nil {
-		h.Log.Error("page failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	switch args := []any{"method", r.Method, "path", r.URL.Path, "error", err}; {
+	case r.Context().Err() != nil: // the reader has gone
+	case status == http.StatusServiceUnavailable: // for a while, and all pages
+		h.unavailable.Write(r.Context(), h.Log, slog.LevelError, "page failed", args...)
+	default:
+		h.Log.Error("page failed", args...)
 	}
 	if code == dts.ErrInternal {
 		return status, "dts could not do this; its log says why"
