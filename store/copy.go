@@ -12,7 +12,7 @@ import (
 
 // copied are the tables that Copy carries over, in this order. The others describe the place and not the schedule:
 // the servers of the source are not those of the destination, who has no use for their handoffs and settings either;
-// of shards only the terms are carried on. A test holds that no table is forgotten.
+// of shards only the terms are carried on, and of tokens not those of servers. A test holds that no table is forgotten.
 var copied = [...]string{
 	"tenants", "tokens", "idempotency_keys", "recurring_tasks", "skips", "tasks", "dependencies", "attempts", "outputs",
 }

@@ -84,8 +84,11 @@ func (t *table) prepare(columns []string) {
 		}
 		read, write = append(read, r), append(write, w)
 	}
-	from := ` FROM "` + t.name + `"`
-	after := ` WHERE (` + list(keys) + `) > (` + marks(len(keys)) + `)`
+	from := ` FROM "` + t.name + `" WHERE true`
+	if t.name == "tokens" {
+		from = ` FROM "tokens" WHERE NOT ` + isAdminToken
+	}
+	after := ` AND (` + list(keys) + `) > (` + marks(len(keys)) + `)`
 	page := ` ORDER BY ` + list(keys) + ` LIMIT ?`
 	sizes, rows := `SELECT `+strings.Join(size, " + ")+from, `SELECT `+list(read)+from
 	t.counted = `SELECT count(*)` + from
@@ -93,7 +96,7 @@ func (t *table) prepare(columns []string) {
 	t.firstPage, t.nextPage = rows+page, rows+after+page
 	t.last = `SELECT ` + list(keys) + from + ` ORDER BY ` + list(down) + ` LIMIT 1`
 	t.insert = `INSERT INTO "` + t.name + `" (` + list(columns) + `) VALUES (` + list(write) + `) ON CONFLICT DO NOTHING`
-	t.remove = `DELETE` + from + ` WHERE (` + list(keys) + `) IN (SELECT ` + list(keys) + from + page + `)`
+	t.remove = `DELETE` + from + ` AND (` + list(keys) + `) IN (SELECT ` + list(keys) + from + page + `)`
 }
 
 // queryRows runs a statement and calls row for each row of the answer. It sees all that anyone was told is written.

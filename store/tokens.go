@@ -19,6 +19,12 @@ func putToken(t dts.Token) Stmt {
 		[]any{t.Hash, t.TenantID, string(t.Kind), t.Name, flag(t.Admin), t.CreatedAt.UnixMicro(), micros(t.ExpiresAt)}}
 }
 
+// AdminTokenName is what the admin token of a server is called that its cluster knows. Copy leaves those out: a
+// server makes its own known when it joins.
+func AdminTokenName(node string) string { return "admin of " + node }
+
+const isAdminToken = `(kind = 'api' AND name GLOB 'admin of *')`
+
 // ReplaceToken stores a credential in place of those of the same tenant, kind and name.
 func (s *Store) ReplaceToken(ctx context.Context, t dts.Token) error {
 	_, err := s.apply(ctx, "replace token",

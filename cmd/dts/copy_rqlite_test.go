@@ -59,7 +59,7 @@ func TestCopyRqlite(t *testing.T) {
 		if err := store.CopyPending(t.Context(), db); err == nil {
 			t.Fatal("a part of a copy can be used")
 		}
-		text, err := copyProgram(t, "serve", "--listen", "none", "--data", filepath.Join(t.TempDir(), "data"), "--rqlite", cluster.URLs()[0]).CombinedOutput()
+		text, err := copyProgram(t, "serve", "--listen", "none", "--data", filepath.Join(t.TempDir(), "data"), "--rqlite", cluster.URLs()[0], "--advertise", "http://127.0.0.1:1").CombinedOutput()
 		if err == nil || !strings.Contains(string(text), "is not complete: run the same dts copy again") {
 			t.Fatalf("a server with a part of a copy: %v, %s", err, text)
 		}

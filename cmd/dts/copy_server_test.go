@@ -53,7 +53,7 @@ func TestCopyServer(t *testing.T) {
 		"sqlite": func(_ *testing.T, data string) (string, []string) { return "sqlite:" + data, nil },
 		"rqlite": func(t *testing.T, _ string) (string, []string) {
 			url := rqlitetest.Start(t, rqlitetest.Options{}).URLs()[0]
-			return "rqlite:" + url, []string{"--rqlite", url}
+			return "rqlite:" + url, []string{"--rqlite", url, "--advertise", "http://127.0.0.1:1"} // nobody else is there to call it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +91,18 @@ func TestCopyServer(t *testing.T) {
 			if _, err := s.api.DoTask(t.Context(), running.Item.ID, dts.Cancel); err != nil {
 				t.Error(err)
 			}
+			// While the server runs there is no copying from there; afterwards there is, at once.
+			copyBack := func() ([]byte, error) {
+				return exec.Command(bin, "copy", "--from", to, "--to", "sqlite:"+filepath.Join(filepath.Dir(data), "back")).CombinedOutput()
+			}
+			if out, err := copyBack(); err == nil || !strings.Contains(string(out), "stop ") {
+				t.Errorf("%v: %s", err, out)
+			}
 			if code := s.stop(20 * time.Second); code != 0 {
 				t.Errorf("exit code %d", code)
+			}
+			if out, err := copyBack(); err != nil {
+				t.Errorf("%v: %s", err, out)
 			}
 		})
 	}

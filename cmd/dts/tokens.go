@@ -53,13 +53,10 @@ func adminToken(dir string) (hash string, err error) {
 	return hashOf(text), nil
 }
 
-// adminOf begins the name under which a server's admin token is shared with the others.
-const adminOf = "admin of "
-
 // shareAdminToken makes the admin token of this server, by its hash, good on every server of the cluster, in place of
 // the one that it had before. It is shared until the file is removed and this server has been started again.
 func shareAdminToken(ctx context.Context, st *store.Store, nodeID, hash string) error {
-	return st.ReplaceToken(ctx, dts.Token{Hash: hash, TenantID: dts.DefaultTenant, Kind: dts.TokenAPI, Name: adminOf + nodeID, Admin: true, CreatedAt: time.Now()})
+	return st.ReplaceToken(ctx, dts.Token{Hash: hash, TenantID: dts.DefaultTenant, Kind: dts.TokenAPI, Name: store.AdminTokenName(nodeID), Admin: true, CreatedAt: time.Now()})
 }
 
 // newToken makes a credential of 256 random bits.
@@ -105,7 +102,7 @@ func (t *tokens) find(ctx context.Context, hash string) (dts.Token, error) {
 }
 
 func principal(k dts.Token) auth.Principal {
-	if k.Kind == dts.TokenAPI && k.Admin && strings.HasPrefix(k.Name, adminOf) {
+	if k.Kind == dts.TokenAPI && k.Admin && strings.HasPrefix(k.Name, store.AdminTokenName("")) {
 		k.Name = adminName // as it is called where it comes from
 	}
 	return auth.Principal{TenantID: k.TenantID, Name: k.Name, Admin: k.Admin}
