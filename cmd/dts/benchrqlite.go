@@ -62,7 +62,7 @@ func (b *bench) onRqlite(ctx context.Context, nodes, servers int) (figures []ben
 		return nil, err
 	}
 	defer cluster.stop()
-	group, err := startBenchGroup(ctx, b.sink, cluster, dir, servers)
+	group, err := startBenchGroup(ctx, b.sink, cluster, benchServerOptions{Dir: dir, Profile: b.serve.Profile}, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -174,13 +174,18 @@ func (g *benchGroup) drain(ctx context.Context, n int, perSecond float64) (d gro
 	if err := sleepUntil(ctx, due); err != nil {
 		return d, err
 	}
-	if err := g.sink.wait(ctx, n, drainLimit); err != nil {
+	var written time.Time
+	err = g.servers[0].profiled(func() error {
+		if err := g.sink.wait(ctx, n, drainLimit); err != nil {
+			return err
+		}
+		err := g.settled(ctx)
+		written = time.Now()
+		return err
+	})
+	if err != nil {
 		return d, err
 	}
-	if err := g.settled(ctx); err != nil {
-		return d, err
-	}
-	written := time.Now()
 	after, err := g.commits(ctx)
 	if err != nil {
 		return d, err
@@ -226,7 +231,11 @@ func (g *benchGroup) creates(ctx context.Context, n int) (c groupCreates, err er
 		next++
 		return g.servers[next%len(g.servers)].raw(ctx)
 	}
-	if c.rate, err = flooded(ctx, dial, createConns, "/tasks", nil, bodies, n); err != nil {
+	err = g.servers[0].profiled(func() (err error) {
+		c.rate, err = flooded(ctx, dial, createConns, "/tasks", nil, bodies, n)
+		return err
+	})
+	if err != nil {
 		return c, err
 	}
 	after, err := g.commits(ctx)
@@ -248,16 +257,19 @@ type benchGroup struct {
 // groupLimit is how long the servers may take to share the shards, and to have ended what is due.
 const groupLimit = 5 * time.Minute
 
-// startBenchGroup starts n servers, one after the other, and waits until each has its part of the shards.
-func startBenchGroup(ctx context.Context, sink *benchSink, cluster *rqlited, dir string, n int) (_ *benchGroup, err error) {
+// startBenchGroup starts n servers, one after the other, each in a directory below that of o, and waits until each
+// has its part of the shards. A profile is of the first.
+func startBenchGroup(ctx context.Context, sink *benchSink, cluster *rqlited, o benchServerOptions, n int) (_ *benchGroup, err error) {
 	g := &benchGroup{sink: sink, cluster: cluster}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.stop())
 		}
 	}()
+	below := o.Dir
+	o.Flags = []string{"--rqlite", strings.Join(cluster.urls(), ",")}
 	for i := range n {
-		o := benchServerOptions{Dir: filepath.Join(dir, fmt.Sprintf("dts-%d", i+1)), Flags: []string{"--rqlite", strings.Join(cluster.urls(), ",")}}
+		o.Dir = filepath.Join(below, fmt.Sprintf("dts-%d", i+1))
 		if err := os.Mkdir(o.Dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -269,6 +281,7 @@ func startBenchGroup(ctx context.Context, sink *benchSink, cluster *rqlited, dir
 			return nil, err
 		}
 		g.servers = append(g.servers, s)
+		o.Profile = ""
 	}
 	return g, poll(ctx, groupLimit, func() (bool, string, error) {
 		held, least := 0, dts.Shards
