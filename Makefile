@@ -68,6 +68,15 @@ cross: $(PLATFORMS:%=cross-%) ## build for every platform
 cross-%:
 	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o bin/dts-$* ./cmd/dts
 
+.PHONY: cluster test-cluster
+cluster: build ## start three dts on three rqlite on this machine, to try what a cluster does
+	@init/cluster
+
+# FAULTS is of `make faults`, too, where its default has another meaning.
+CLUSTER_FAULTS = $(if $(filter-out all quick,$(FAULTS)),$(FAULTS),13)
+test-cluster: rqlited ## break three dts on three rqlite FAULTS times (13; the long form is 200), and look for what is lost
+	DTS_REQUIRE_RQLITE=1 DTS_CLUSTER_FAULTS=$(CLUSTER_FAULTS) go test -pgo=off -run '^Test(Cluster|Claim)' -count 1 -v -timeout 2h ./cmd/dts
+
 .PHONY: bench bench-all profile crash sim faults fuzz
 bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench

@@ -138,9 +138,9 @@ func (r *rqliteNode) get(path string) ([]byte, error) {
 	return b, err
 }
 
-// query reads rows as this node has them, which may be less than what the cluster knows.
-func (r *rqliteNode) query(sql string) ([][]any, error) {
-	b, err := r.get("/db/query?level=none&q=" + url.QueryEscape(sql))
+// query reads rows: with the level none as this node has them, with weak as the leader has them.
+func (r *rqliteNode) query(level, sql string) ([][]any, error) {
+	b, err := r.get("/db/query?level=" + level + "&q=" + url.QueryEscape(sql))
 	if err != nil {
 		return nil, err
 	}

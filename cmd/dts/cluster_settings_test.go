@@ -8,7 +8,7 @@ import (
 
 // How many faults a test of a cluster goes through, and from how many on the long ones are as long as they should.
 const (
-	shortFaults = 14
+	shortFaults = 13
 	longFaults  = 100
 )
 

@@ -32,7 +32,8 @@ type load struct {
 	api     func() *client.Client // of a server, for the next request
 	url     string                // of the target
 	runs    *runLog
-	mayFail atomic.Bool // the server may be dead, or its disk full: requests may fail
+	pause   time.Duration // the longest between two requests of one that adds
+	mayFail atomic.Bool   // the server may be dead, or its disk full: requests may fail
 
 	mu        sync.Mutex
 	acked     map[string]acked           // by task id
@@ -44,7 +45,7 @@ type load struct {
 }
 
 func newLoad(t *testing.T, server func() *client.Client, tg *target, runs *runLog) *load {
-	return &load{t: t, api: server, url: tg.URL, runs: runs, acked: map[string]acked{}, unsure: map[string]api.TaskRequest{}, refused: map[string]error{}}
+	return &load{t: t, api: server, url: tg.URL, runs: runs, pause: 25 * time.Millisecond, acked: map[string]acked{}, unsure: map[string]api.TaskRequest{}, refused: map[string]error{}}
 }
 
 // httpSpec is a call of the target's path.
@@ -81,7 +82,7 @@ func (l *load) add(ctx context.Context, name string, rng *rand.Rand) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Duration(rng.IntN(25)) * time.Millisecond):
+		case <-time.After(time.Duration(rng.Int64N(int64(l.pause)))):
 		}
 	}
 }
