@@ -44,6 +44,7 @@ type members struct {
 	beat      int64
 	beatAt    time.Duration // when the last one was sent, by Options.Boottime
 	watchedAt time.Duration // when the others were last looked at
+	watched   time.Time     // the same, by the wall clock
 	leaving   bool
 	placement atomic.Pointer[dts.Placement]
 	view      atomic.Pointer[view]
@@ -165,6 +166,8 @@ func (m *members) observe(all *dts.Members) time.Duration {
 		}
 	}
 	m.watchedAt = now
+	wall, before := s.clock.now(), m.watched
+	m.watched = wall
 	p := &dts.Placement{Self: s.o.Node.ID}
 	known := make(map[string]bool, len(all.Nodes))
 	for i := range all.Nodes {
@@ -172,7 +175,7 @@ func (m *members) observe(all *dts.Members) time.Duration {
 		known[n.ID] = true
 		last, found := m.seen[n.ID]
 		if !found || last.incarnation != n.Incarnation || last.beat != n.Beat {
-			last = sighting{n.Incarnation, n.Beat, now, n.SeenAt.Sub(s.clock.now())}
+			last = sighting{n.Incarnation, n.Beat, now, skewOf(n.SeenAt, before, wall)}
 			m.seen[n.ID] = last
 		}
 		if n.State.Runs() && n.ID != p.Self && now-last.at >= deadAfter {
@@ -206,6 +209,18 @@ func (m *members) observe(all *dts.Members) time.Duration {
 	m.view.Store(&v)
 	m.placement.Store(p)
 	return next
+}
+
+// skewOf tells how far a clock is ahead, which said at when the true time was between before and now; as little as
+// possible, where that leaves a choice.
+func skewOf(at, before, now time.Time) time.Duration {
+	switch {
+	case at.After(now):
+		return at.Sub(now)
+	case !before.IsZero() && at.Before(before):
+		return at.Sub(before)
+	}
+	return 0
 }
 
 // arrange lets go of shards that are held no more, takes those that are free and belong here, and hands over those

@@ -26,7 +26,7 @@ import (
 // Defaults of Options.
 const (
 	defaultWriteTimeout = 10 * time.Second
-	defaultReadTimeout  = 10 * time.Second
+	defaultReadTimeout  = 5 * time.Second
 	defaultOpenTimeout  = 30 * time.Second
 )
 
@@ -47,7 +47,7 @@ type Options struct {
 	// WriteTimeout is how long a batch is sent again and again before its outcome is called unknown, or the cluster
 	// unavailable. A large batch gets longer. 10 s when zero.
 	WriteTimeout time.Duration
-	ReadTimeout  time.Duration // the same for a query; 10 s when zero
+	ReadTimeout  time.Duration // the same for a query; 5 s when zero
 	OpenTimeout  time.Duration // how long Open waits for a cluster that does not answer yet; 30 s when zero
 }
 
