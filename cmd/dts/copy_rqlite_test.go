@@ -17,6 +17,7 @@ import (
 
 // TestCopyRqlite copies to a real rqlite and back, and breaks off, kills and restarts what takes part.
 func TestCopyRqlite(t *testing.T) {
+	t.Parallel()
 	cluster := rqlitetest.Start(t, rqlitetest.Options{})
 	there := "rqlite:" + cluster.URLs()[0]
 	from := filled(t, 5, 3000)

@@ -17,6 +17,7 @@ import (
 // TestCopyServer moves a killed server's work to another database, and lets a server go on with it there: what ran is
 // ended as LOST and runs again, and all else is as it was.
 func TestCopyServer(t *testing.T) {
+	t.Parallel()
 	bin := buildDTS(t)
 	old := newServer(t, bin, filepath.Join(t.TempDir(), "old"))
 	old.start()
