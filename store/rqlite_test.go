@@ -21,6 +21,8 @@ var onRqlite = map[string]func(*testing.T){
 	"TestListPages":                  TestListPages,
 	"TestCounts":                     TestCounts,
 	"TestRetention":                  TestRetention,
+	"TestClusterSecret":              TestClusterSecret,
+	"TestReplaceToken":               TestReplaceToken,
 }
 
 // clusters has the cluster of each test that runs on rqlite, by the name of TestOnRqlite's own.
