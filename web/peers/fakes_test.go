@@ -27,7 +27,7 @@ const secret = "the secret of the cluster"
 
 // world is the database that all servers share, and who is responsible in truth.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	mu        sync.Mutex
 	tasks     map[string]*dts.Task
 	recurring map[string]*dts.RecurringTask
@@ -58,12 +58,13 @@ type node struct {
 	pokes    int
 	woken    []string
 	draining bool
+	onWake   func()
 }
 
 var errElsewhere = dts.Errorf(dts.ErrElsewhere, "not here")
 
 // servers starts servers that share the shards in turn: n1 holds 0, 3, 6, …
-func servers(t *testing.T, ids ...string) (*world, []*node) {
+func servers(t testing.TB, ids ...string) (*world, []*node) {
 	t.Helper()
 	w := &world{t: t, tasks: map[string]*dts.Task{}, recurring: map[string]*dts.RecurringTask{}, nodes: map[string]*node{}}
 	for _, id := range ids {
@@ -447,6 +448,9 @@ func (n *node) Wake(ids []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.woken = append(n.woken, ids...)
+	if n.onWake != nil {
+		n.onWake()
+	}
 }
 
 // outputs are those of the runs on one server.

@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -305,4 +306,34 @@ func TestTailsAreForgotten(t *testing.T) {
 	}
 	k.mu.Unlock()
 	until(t, "they are forgotten", func() bool { k.mu.Lock(); defer k.mu.Unlock(); return len(k.held) == 0 })
+}
+
+// The limits of the server that this is mounted in are for shorter requests.
+func TestServersLimits(t *testing.T) {
+	w, n := servers(t, "n1", "n2")
+	slow := httptest.NewUnstartedServer(n[1].handler)
+	slow.Config.ReadTimeout, slow.Config.WriteTimeout = 200*time.Millisecond, 2*time.Second
+	slow.Start()
+	defer slow.Close()
+	defer slow.CloseClientConnections()
+	w.mu.Lock()
+	w.live[1].Address = slow.URL
+	w.mu.Unlock()
+
+	events, end := n[0].router.Subscribe(tenant)
+	defer end()
+	n[1].during = func(ctx context.Context, _ string) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(600 * time.Millisecond):
+		}
+	}
+	if _, err := n[0].router.DoTask(ctx, tenant, w.task("n2", dts.Pending, "").ID, dts.RunNow, "alice"); err != nil {
+		t.Errorf("a verb: %v", err)
+	}
+	time.Sleep(2 * time.Second) // longer than the limit of an answer
+	n[1].publish(event("a"))
+	if got := next(t, events); got != "a" || n[1].streams != 1 {
+		t.Errorf("came %s, from stream %d", got, n[1].streams)
+	}
 }
