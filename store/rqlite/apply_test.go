@@ -52,20 +52,26 @@ func TestLostAnswer(t *testing.T) {
 
 // capture takes the next write, unanswered, and returns what sends it after all.
 func (p *proxy) capture(t *testing.T, target string) (send func() string) {
-	var body []byte
-	var query string
+	type captured struct {
+		query string
+		body  []byte
+	}
+	taken := make(chan captured, 1)
 	f := func(_ http.ResponseWriter, r *http.Request, _ func()) {
-		body, _ = io.ReadAll(r.Body)
-		query = r.URL.RawQuery
+		body, _ := io.ReadAll(r.Body)
+		taken <- captured{r.URL.RawQuery, body}
 		panic(http.ErrAbortHandler)
 	}
 	p.next.Store(&f)
 	return func() string {
 		t.Helper()
-		if body == nil {
+		var c captured
+		select {
+		case c = <-taken:
+		default:
 			t.Fatal("nothing was captured")
 		}
-		resp, err := http.Post(target+"/db/execute?"+query, "application/json", bytes.NewReader(body))
+		resp, err := http.Post(target+"/db/execute?"+c.query, "application/json", bytes.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,11 +264,27 @@ func TestManyStatements(t *testing.T) {
 	if n := value[int64](t, d, `SELECT count(*) FROM t`); n != 10_000 {
 		t.Errorf("%d rows after a refusal", n)
 	}
-	rows, err := d.Query(t.Context(), store.OwnWrites, store.Stmt{SQL: `SELECT hex(zeroblob(?))`, Args: []any{MaxAnswer}})
+}
+
+// TestLongAnswer: an answer beyond the limit is an error that says so, at once.
+func TestLongAnswer(t *testing.T) {
+	chunk := bytes.Repeat([]byte("x"), 1<<20)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Rqlite-Version", "v8.43.4")
+		fmt.Fprint(w, `{"results":[{"columns":["s"],"types":["text"],"values":[["`)
+		for range MaxAnswer >> 20 {
+			w.Write(chunk)
+		}
+		fmt.Fprint(w, `"]]}]}`)
+	}))
+	defer srv.Close()
+	d := must(connect(Options{URLs: []string{srv.URL}, ReadTimeout: time.Minute, Migrations: testMigrations(1)}))
+	defer d.Close()
+	rows, err := d.Query(t.Context(), store.OwnWrites, store.Stmt{SQL: `SELECT s FROM t`})
 	if err == nil {
 		rows.Close()
 	}
 	if !errors.Is(err, errTooLong) || !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("an answer of %d MiB: %v", 2*MaxAnswer>>20, err)
+		t.Errorf("an answer of more than %d MiB: %v", MaxAnswer>>20, err)
 	}
 }
