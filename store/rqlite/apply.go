@@ -2,6 +2,7 @@ package rqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,35 +15,39 @@ import (
 // The tables of this package. They stand beside those of the migrations and are made before them.
 //
 // opTable has a row for each batch, written by the batch's first statement: the batch cannot be applied twice, and
-// whoever has lost the answer can ask for it. applied is 1, or 0 for a row that was written alone to keep
-// its batch out. The row with the empty token holds, in expires_at, up to when rows have been deleted.
+// whoever has lost the answer can ask for it. applied is 1, or 0 for a row that was written alone to keep its batch
+// out. epochTable has one row, with a number that grows every opKeep: rows of the present epoch and the one before it
+// are kept.
 const (
 	opTable     = "rqlite_op"
+	epochTable  = "rqlite_epoch"
 	schemaTable = "rqlite_schema"
 
 	createOp = `CREATE TABLE IF NOT EXISTS ` + opTable + ` (
-  token      TEXT NOT NULL PRIMARY KEY,
-  applied    INTEGER NOT NULL,
-  expires_at INTEGER NOT NULL,
-  schema     INTEGER NOT NULL
+  epoch   INTEGER NOT NULL,
+  token   TEXT NOT NULL,
+  applied INTEGER NOT NULL,
+  schema  INTEGER NOT NULL,
+  PRIMARY KEY (epoch, token)
 ) STRICT, WITHOUT ROWID`
+	createEpoch = `CREATE TABLE IF NOT EXISTS ` + epochTable + ` (
+  id    INTEGER NOT NULL PRIMARY KEY,
+  epoch INTEGER NOT NULL
+) STRICT`
 	createSchema = `CREATE TABLE IF NOT EXISTS ` + schemaTable + ` (
   version_id INTEGER NOT NULL PRIMARY KEY,
   applied_at INTEGER NOT NULL
 ) STRICT`
-	insertHorizon = `INSERT INTO ` + opTable + ` (token, applied, expires_at, schema) VALUES ('', 0, 0, 0) ON CONFLICT DO NOTHING`
 
-	// insertOp is refused when the token is there; when rows of its age have been deleted, so that nobody could know;
-	// and when the schema is newer than the writer's program, whose statements might then mean something else.
-	insertOp = `INSERT INTO ` + opTable + ` (token, applied, expires_at, schema) VALUES (?1, ?2,
-  CASE WHEN ?3 > (SELECT expires_at FROM ` + opTable + ` WHERE token = '') THEN ?3 END,
+	// insertOp is refused when the token is there; when rows of its epoch may have been deleted, so that nobody could
+	// know; and when the schema is newer than the writer's program, whose statements might then mean something else.
+	insertOp = `INSERT INTO ` + opTable + ` (epoch, token, applied, schema) VALUES (
+  CASE WHEN ?1 >= (SELECT epoch FROM ` + epochTable + ` WHERE id = 1) - 1 THEN ?1 END, ?2, ?3,
   CASE WHEN ?4 >= (SELECT max(version_id) FROM ` + schemaTable + `) THEN ?4 END)`
 
-	selectOp = `SELECT applied FROM ` + opTable + ` WHERE token = ?`
+	selectOp    = `SELECT applied FROM ` + opTable + ` WHERE epoch = ? AND token = ?`
+	selectEpoch = `SELECT epoch FROM ` + epochTable + ` WHERE id = 1`
 )
-
-// opKeep is how long the row of a batch is kept.
-const opKeep = 10 * time.Minute
 
 // How long one attempt may take: a small batch a little, a large one in proportion. Sending a batch again that is
 // still being worked on does no harm.
@@ -71,7 +76,7 @@ func (d *DB) Apply(ctx context.Context, batch ...store.Stmt) ([]store.Result, er
 		return nil, err
 	}
 	defer d.work.Done()
-	res, err := d.newWrite(batch).run()
+	res, err := d.apply(batch)
 	if err != nil {
 		d.failures.Add(1)
 		return nil, err
@@ -80,9 +85,25 @@ func (d *DB) Apply(ctx context.Context, batch ...store.Stmt) ([]store.Result, er
 	return res, nil
 }
 
+// errOutdated: the batch was not applied and will not be, because the epoch that it was made in is too long ago: this
+// process has stood still.
+var errOutdated = fmt.Errorf("%w: it was sent too late", store.ErrUnavailable)
+
+func (d *DB) apply(batch []store.Stmt) ([]store.Result, error) {
+	res, err := d.newWrite(batch).run()
+	if errors.Is(err, errOutdated) {
+		if _, err := d.learnEpoch(context.Background()); err != nil {
+			return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+		res, err = d.newWrite(batch).run()
+	}
+	return res, err
+}
+
 // write is one batch on its way.
 type write struct {
 	d     *DB
+	epoch int64
 	token string
 	stmts []gorqlite.ParameterizedStatement // the token's first
 	batch merged                            // what the caller gave, as it is sent
@@ -94,11 +115,9 @@ type write struct {
 }
 
 func (d *DB) newWrite(batch []store.Stmt) *write {
-	now := time.Now()
-	w := &write{d: d, token: dts.NewID(now), batch: merge(batch)}
+	w := &write{d: d, epoch: d.epoch.Load(), token: dts.NewID(time.Now()), batch: merge(batch)}
 	w.stmts = make([]gorqlite.ParameterizedStatement, 1, 1+len(w.batch.stmts))
-	w.stmts[0] = gorqlite.ParameterizedStatement{Query: insertOp,
-		Arguments: []any{w.token, 1, now.Add(opKeep).UnixMicro(), d.schema.Load()}}
+	w.stmts[0] = gorqlite.ParameterizedStatement{Query: insertOp, Arguments: []any{w.epoch, w.token, 1, d.schema.Load()}}
 	size := 0
 	for _, s := range w.batch.stmts {
 		query, args := encode(s.SQL, s.Args)
@@ -139,9 +158,9 @@ func (w *write) run() ([]store.Result, error) {
 			// An earlier attempt may still be on its way, and what refused this one may be gone when it arrives. So its
 			// token is taken.
 			w.stmts = w.stmts[:1]
-			w.stmts[0].Arguments[1] = 0
+			w.stmts[0].Arguments[2] = 0
 			continue
-		case already, superseded:
+		case already, outdated, superseded:
 			w.d.note(n, nil)
 			return w.settle(at)
 		case broken:
@@ -179,11 +198,11 @@ func (w *write) results(res []gorqlite.WriteResult) []store.Result {
 // settle reads what an earlier attempt has done, when the token's row, or what stands in its way, says that this one
 // did nothing and that none will do anything any more.
 func (w *write) settle(at attempt) ([]store.Result, error) {
-	if at.verdict == superseded && !w.maybe {
-		return nil, w.superseded(at.err)
+	if at.verdict != already && !w.maybe {
+		return nil, w.tooLate(at)
 	}
 	// The outcome is decided and only has to be read, so that gets time of its own.
-	res, err := w.d.read(context.Background(), store.Linearizable, selectOp, []any{w.token})
+	res, err := w.d.read(context.Background(), store.Linearizable, selectOp, []any{w.epoch, w.token})
 	if err != nil {
 		return nil, fmt.Errorf("%w: sent again, it answered %w; then reading what became of it: %v", store.ErrUnknown, at.err, err)
 	}
@@ -203,12 +222,15 @@ func (w *write) settle(at attempt) ([]store.Result, error) {
 	case w.refusal != nil:
 		return nil, w.refusal
 	}
-	return nil, w.superseded(at.err)
+	return nil, w.tooLate(at)
 }
 
-// superseded explains why no batch of this program, or none with this clock, can be applied.
-func (w *write) superseded(err error) error {
-	return fmt.Errorf("%w: a newer dts has changed the schema, or the clock here is more than %v behind: %w", store.ErrUnavailable, opKeep, err)
+// tooLate is the error of a batch that is certain never to be applied, although no statement of its own was refused.
+func (w *write) tooLate(at attempt) error {
+	if at.verdict == superseded {
+		return fmt.Errorf("%w: a newer dts has changed the schema: %w", store.ErrUnavailable, at.err)
+	}
+	return fmt.Errorf("%w: %w", errOutdated, at.err)
 }
 
 // giveUp is the error when time is up.

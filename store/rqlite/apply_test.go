@@ -96,7 +96,7 @@ func TestGhost(t *testing.T) {
 		send := p.capture(t, target)
 		mustApply(t, d, setS(2, "b"))
 		mustApply(t, d, setS(2, "c"))
-		if answer := send(); !strings.Contains(answer, "UNIQUE constraint failed: rqlite_op.token") {
+		if answer := send(); !strings.Contains(answer, "UNIQUE constraint failed: rqlite_op.epoch, rqlite_op.token") {
 			t.Errorf("the ghost was answered %s", answer)
 		}
 		if s := value[string](t, d, `SELECT s FROM t WHERE id = 2`); s != "c" {
@@ -111,7 +111,7 @@ func TestGhost(t *testing.T) {
 			t.Fatalf("err = %v, want a refusal of statement 0", err)
 		}
 		mustApply(t, d, setS(1, "open")) // now the ghost would pass
-		if answer := send(); !strings.Contains(answer, "UNIQUE constraint failed: rqlite_op.token") {
+		if answer := send(); !strings.Contains(answer, "UNIQUE constraint failed: rqlite_op.epoch, rqlite_op.token") {
 			t.Errorf("the ghost was answered %s", answer)
 		}
 		if s := value[string](t, d, `SELECT s FROM t WHERE id = 2`); s != "c" {
@@ -122,10 +122,11 @@ func TestGhost(t *testing.T) {
 		send := p.capture(t, target)
 		mustApply(t, d, setS(2, "e"))
 		mustApply(t, d, setS(2, "f"))
-		later := time.Now().Add(opKeep).UnixMicro()
-		mustApply(t, d, store.Stmt{SQL: `UPDATE rqlite_op SET expires_at = ? WHERE token = ''`, Args: []any{later}},
-			store.Stmt{SQL: `DELETE FROM rqlite_op WHERE token > ''`})
-		if answer := send(); !strings.Contains(answer, "NOT NULL constraint failed: rqlite_op.expires_at") {
+		age(t, d, 2)
+		if n := value[int64](t, d, `SELECT count(*) FROM rqlite_op WHERE applied = 1`); n > 5 {
+			t.Errorf("%d rows of batches are left", n)
+		}
+		if answer := send(); !strings.Contains(answer, "NOT NULL constraint failed: rqlite_op.epoch") {
 			t.Errorf("the ghost was answered %s", answer)
 		}
 		if s := value[string](t, d, `SELECT s FROM t WHERE id = 2`); s != "f" {
@@ -139,21 +140,53 @@ func TestMaintain(t *testing.T) {
 	c := rqlitetest.Start(t, rqlitetest.Options{})
 	d := openTest(t, Options{URLs: c.URLs()})
 	const old = 2*pruneStep + 5
-	mustApply(t, d, store.Stmt{SQL: `INSERT INTO rqlite_op (token, applied, expires_at, schema)
-		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT printf('0%08d', i), 1, i, 1 FROM n`, Args: []any{old}})
-	count := func() int64 { return value[int64](t, d, `SELECT count(*) FROM rqlite_op WHERE token > ''`) }
-	before := count()
-	if err := d.Maintain(t.Context()); err != nil {
-		t.Fatal(err)
+	mustApply(t, d, store.Stmt{SQL: `INSERT INTO rqlite_op (epoch, token, applied, schema)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT 0, i, 1, 1 FROM n`, Args: []any{old}})
+	count := func() int64 { return value[int64](t, d, `SELECT count(*) FROM rqlite_op WHERE epoch = 0`) }
+	maintain := func(epoch, rows int64) {
+		t.Helper()
+		if err := d.Maintain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e, n := value[int64](t, d, `SELECT epoch FROM rqlite_epoch`), count(); e != epoch || n != rows {
+			t.Errorf("epoch %d, %d old rows; want %d and %d", e, n, epoch, rows)
+		}
 	}
-	if n := count(); n != before-old+3 { // it writes three batches itself
-		t.Errorf("%d rows of %d are left after %d old ones should have gone", n, before, old)
+	maintain(1, old) // the epoch before the present one
+	age(t, d, 1)
+	maintain(2, 0)
+}
+
+// age begins n epochs.
+func age(t *testing.T, d *DB, n int) {
+	t.Helper()
+	for range n {
+		d.opKeep = 0
+		if err := d.Maintain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	now := time.Now().UnixMicro()
-	if h := value[int64](t, d, `SELECT expires_at FROM rqlite_op WHERE token = ''`); h > now || h < now-60_000_000 {
-		t.Errorf("rows are gone up to %d, want a moment ago", h)
+	d.opKeep = opKeep
+}
+
+// TestStoodStill: a process that has slept through several epochs goes on, and what it had sent before does not count.
+func TestStoodStill(t *testing.T) {
+	c := rqlitetest.Start(t, rqlitetest.Options{})
+	p := newProxy(t, c.URLs()[0])
+	slept := openTest(t, Options{URLs: []string{p.url}})
+	awake := openTest(t, Options{URLs: c.URLs()})
+	mustApply(t, slept, put(1, "a"))
+	age(t, awake, 5)
+	mustApply(t, slept, put(2, "b"))
+	age(t, awake, 5)
+	p.failNext(false) // its fate is unknown, until it is certain that it comes too late
+	mustApply(t, slept, put(3, "c"))
+	age(t, awake, 1)
+	p.failNext(true) // one epoch is not too late
+	mustApply(t, slept, put(4, "d"))
+	if n := value[int64](t, awake, `SELECT count(*) FROM t`); n != 4 {
+		t.Errorf("%d rows, want 4", n)
 	}
-	mustApply(t, d, put(1, "x"))
 }
 
 // fakeNode answers as a script says.
@@ -192,7 +225,7 @@ func TestAnswers(t *testing.T) {
 	const (
 		good    = `{"results":[{"rows_affected":1},{"rows_affected":3}]}`
 		broken  = `{"results":[],"error":"leadership lost while committing log"}`
-		already = `{"results":[{"error":"UNIQUE constraint failed: rqlite_op.token"}]}`
+		already = `{"results":[{"error":"UNIQUE constraint failed: rqlite_op.epoch, rqlite_op.token"}]}`
 	)
 	for _, tt := range []struct {
 		name    string
@@ -213,6 +246,7 @@ func TestAnswers(t *testing.T) {
 		{"trouble with the disk", []string{`{"results":[{"rows_affected":1},{"error":"disk I/O error"}]}`, good}, nil, 2, ""},
 		{"not rolled back", []string{`{"results":[{"rows_affected":1},{"error":"x"},{"rows_affected":1}]}`}, store.ErrUnknown, 1, "not rolled back"},
 		{"a newer schema", []string{`{"results":[{"error":"NOT NULL constraint failed: rqlite_op.schema"}]}`}, store.ErrUnavailable, 1, "newer dts"},
+		{"too late", []string{`{"results":[{"error":"NOT NULL constraint failed: rqlite_op.epoch"}]}`, good}, nil, 2, ""},
 		{"never a leader", []string{"503 leader not found"}, store.ErrUnavailable, 0, "leader not found"},
 		{"never an answer", []string{""}, store.ErrUnknown, 0, ""},
 		{"lost once, then never a leader", []string{"", "503 leader not found"}, store.ErrUnknown, 0, "leader not found"},

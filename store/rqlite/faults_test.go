@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func TestLeaderDies(t *testing.T) {
 		longest        time.Duration // between two acknowledgements
 	}
 	writers := make([]writer, 8)
+	var latest atomic.Int64 // acknowledgement, in Unix microseconds
 	var wg sync.WaitGroup
 	for i := range writers {
 		w := &writers[i]
@@ -48,6 +50,7 @@ func TestLeaderDies(t *testing.T) {
 					w.acked[id] = true
 					w.longest = max(w.longest, time.Since(last))
 					last = time.Now()
+					latest.Store(last.UnixMicro())
 					if len(res) != 2 {
 						t.Errorf("%d results", len(res))
 					}
@@ -80,24 +83,31 @@ func TestLeaderDies(t *testing.T) {
 	for i := range faults {
 		time.Sleep(time.Duration(300+rand.IntN(700)) * time.Millisecond) // some writes in between
 		leader := c.Leader()
+		start := time.Now()
+		var elected time.Duration
+		elect := func() {
+			c.Leader()
+			elected = time.Since(start).Round(time.Millisecond)
+		}
 		switch i % 3 {
 		case 0:
-			t.Logf("%v: kill the leader", d.Health().Node)
 			leader.Kill()
-			c.Leader()
+			elect()
 			leader.Start()
 		case 1:
-			t.Logf("%v: pause the leader", d.Health().Node)
 			leader.Pause()
-			c.Leader()
+			elect()
 			time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond) // it wakes into the next one's term
 			leader.Continue()
 		case 2:
-			t.Logf("%v: stop the leader in good order", d.Health().Node)
 			leader.Terminate()
-			c.Leader()
+			elect()
 			leader.Start()
 		}
+		for latest.Load() <= start.Add(elected).UnixMicro() {
+			time.Sleep(time.Millisecond)
+		}
+		t.Logf("%s: another leader after %v, a write after %v", [...]string{"killed", "paused", "stopped in good order"}[i%3], elected, time.UnixMicro(latest.Load()).Sub(start).Round(time.Millisecond))
 		leader.WaitReady()
 	}
 	time.Sleep(300 * time.Millisecond)

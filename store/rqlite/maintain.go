@@ -11,28 +11,71 @@ import (
 )
 
 const (
-	pruneStep  = 10_000 // rows of opTable that one batch deletes
-	pruneSteps = 10     // batches in one Maintain
+	opKeep     = 5 * time.Minute // how long an epoch lasts, at least
+	pruneStep  = 10_000          // rows of opTable that one batch deletes
+	pruneSteps = 10              // batches in one Maintain
 )
 
-// Maintain implements store.Backend: it deletes the rows of batches that are older than opKeep. Tokens are in the order
-// of time, so the oldest rows are the first ones. Call it every minute or so.
+// Maintain implements store.Backend: it begins a new epoch if the present one has lasted long enough, and deletes the
+// rows of batches of old ones. Call it every minute or so.
+//
+// No clock of another process is compared, and no time of day: an epoch has lasted long enough when this process has itself seen it
+// for opKeep.
 func (d *DB) Maintain(ctx context.Context) error {
+	if err := d.begin(); err != nil {
+		return err
+	}
+	defer d.work.Done()
+	epoch, err := d.learnEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	over := time.Since(d.epochSince) >= d.opKeep
+	d.mu.Unlock()
+	if over {
+		// Another process may be faster: then this changes nothing.
+		_, err := d.Apply(ctx, store.Stmt{SQL: `UPDATE ` + epochTable + ` SET epoch = ? WHERE id = 1 AND epoch = ?`, Args: []any{epoch + 1, epoch}})
+		if err != nil {
+			return fmt.Errorf("begin a new epoch: %w", err)
+		}
+		if epoch, err = d.learnEpoch(ctx); err != nil {
+			return err
+		}
+	}
 	for range pruneSteps {
-		// The horizon first: a batch whose row is gone must not be applied when it arrives late after all.
-		old := time.Now().UnixMicro()
-		res, err := d.Apply(ctx,
-			store.Stmt{SQL: `UPDATE ` + opTable + ` SET expires_at = max(expires_at, ?) WHERE token = ''`, Args: []any{old}},
-			store.Stmt{SQL: `DELETE FROM ` + opTable + ` WHERE token IN (SELECT token FROM
-				(SELECT token, expires_at FROM ` + opTable + ` WHERE token > '' ORDER BY token LIMIT ?) WHERE expires_at < ?)`, Args: []any{pruneStep, old}})
+		res, err := d.Apply(ctx, store.Stmt{SQL: `DELETE FROM ` + opTable + ` WHERE (epoch, token) IN
+			(SELECT epoch, token FROM ` + opTable + ` WHERE epoch < ? ORDER BY epoch, token LIMIT ?)`, Args: []any{epoch - 1, pruneStep}})
 		if err != nil {
 			return fmt.Errorf("delete rows of old batches: %w", err)
 		}
-		if res[1].RowsAffected < pruneStep {
-			return nil
+		if res[0].RowsAffected < pruneStep {
+			break
 		}
 	}
 	return nil
+}
+
+// learnEpoch reads the present epoch, for the batches to come.
+func (d *DB) learnEpoch(ctx context.Context) (int64, error) {
+	res, err := d.read(ctx, store.Linearizable, selectEpoch, nil)
+	if err != nil {
+		return 0, fmt.Errorf("read the epoch: %w", err)
+	}
+	var epoch int64
+	if !res.Next() {
+		return 0, errors.New("read the epoch: there is none")
+	}
+	if err := res.Scan(&epoch); err != nil {
+		return 0, fmt.Errorf("read the epoch: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.epochSince.IsZero() || epoch != d.epoch.Load() {
+		d.epochSince = time.Now()
+		d.epoch.Store(epoch)
+	}
+	return epoch, nil
 }
 
 // checkTimeout bounds the check of one node.

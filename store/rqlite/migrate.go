@@ -61,15 +61,23 @@ func (d *DB) createTables(ctx context.Context) error {
 	if !res.Next() {
 		return errors.New("an answer without a row")
 	}
-	if err := res.Scan(&n); err != nil || n > 0 {
+	if err := res.Scan(&n); err != nil {
+		return err
+	}
+	if n > 0 {
+		_, err := d.learnEpoch(ctx)
 		return err
 	}
 	// There is no token yet, and no need of one: a second time, this changes nothing.
 	w := &write{d: d, limit: attemptBase, total: d.o.WriteTimeout, stmts: []gorqlite.ParameterizedStatement{
-		{Query: createOp}, {Query: createSchema}, {Query: insertHorizon},
+		{Query: createOp}, {Query: createEpoch}, {Query: createSchema},
+		{Query: `INSERT INTO ` + epochTable + ` (id, epoch) VALUES (1, 1) ON CONFLICT DO NOTHING`},
 		{Query: `INSERT INTO ` + schemaTable + ` (version_id, applied_at) VALUES (0, ?) ON CONFLICT DO NOTHING`, Arguments: []any{time.Now().UnixMicro()}},
 	}}
-	_, err = w.run()
+	if _, err = w.run(); err != nil {
+		return err
+	}
+	_, err = d.learnEpoch(ctx)
 	return err
 }
 
@@ -182,7 +190,7 @@ func (t *tx) Commit() error {
 	if err := checkBatch(t.batch); err != nil || len(t.batch) == 0 {
 		return err
 	}
-	_, err := t.c.d.newWrite(t.batch).run()
+	_, err := t.c.d.apply(t.batch)
 	return err
 }
 

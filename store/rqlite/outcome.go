@@ -20,7 +20,8 @@ const (
 	refused                   // a statement was refused, and the batch rolled back
 	nothing                   // it was not applied and will not be
 	denied                    // the same, and trying again is of no use at this node
-	superseded                // the same, and trying again is of no use anywhere
+	outdated                  // the same, because it comes too late
+	superseded                // the same, because the schema is another
 	broken                    // what must not happen: applied in part
 )
 
@@ -104,8 +105,10 @@ func (c *call) judge(n int, results []gorqlite.WriteResult, err error) attempt {
 // judgeToken judges the error of the statement that writes the token. See insertOp.
 func judgeToken(text string) verdict {
 	switch {
-	case strings.Contains(text, "UNIQUE constraint failed: "+opTable+".token"):
+	case strings.Contains(text, "UNIQUE constraint failed: "+opTable):
 		return already
+	case strings.Contains(text, "NOT NULL constraint failed: "+opTable+".epoch"):
+		return outdated
 	case strings.Contains(text, "NOT NULL constraint failed: "+opTable), strings.Contains(text, "no such table: "):
 		return superseded
 	}

@@ -60,6 +60,8 @@ type DB struct {
 	current atomic.Int32  // index of the node that is used
 	look    chan struct{} // capacity 1: a reason to look at the nodes now
 	schema  atomic.Int64  // the newest schema version that this program knows; 0 before the migrations
+	epoch   atomic.Int64  // the epoch that batches are made in; see Maintain
+	opKeep  time.Duration // how long an epoch lasts
 
 	// Queries go through database/sql for the sake of its Scan.
 	stale, fresh *sql.DB
@@ -68,6 +70,8 @@ type DB struct {
 	closed bool
 	health Health
 	size   int64
+
+	epochSince time.Time // when epoch was first seen
 
 	work    sync.WaitGroup // everything that Close waits for
 	closing chan struct{}  // closed by Close: nothing is sent again
@@ -108,7 +112,7 @@ func connect(o Options) (_ *DB, err error) {
 	if o.Migrations == nil {
 		return nil, errors.New("no migrations given")
 	}
-	d := &DB{o: o, log: o.Logger, look: make(chan struct{}, 1), closing: make(chan struct{})}
+	d := &DB{o: o, log: o.Logger, opKeep: opKeep, look: make(chan struct{}, 1), closing: make(chan struct{})}
 	if d.nodes, err = newNodes(o); err != nil {
 		return nil, err
 	}
