@@ -191,7 +191,7 @@ func TestAnyServerServesAnything(t *testing.T) {
 	if err != nil || got.Labels["x"] != "y" {
 		t.Fatalf("modify: %+v, %v", got, err)
 	}
-	if got, err = b.scheduler.DoTask(ctx, tenant, k.ID, dts.RunNow, "alice"); err != nil {
+	if _, err = b.scheduler.DoTask(ctx, tenant, k.ID, dts.RunNow, "alice"); err != nil {
 		t.Fatalf("run-now: %v", err)
 	}
 	heard(dts.EventFinished, k.ID)

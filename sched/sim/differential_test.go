@@ -137,7 +137,8 @@ func (p *pair) take(set dts.ShardSet) {
 // shards does something to who holds what.
 func (p *pair) shards() {
 	f := p.either()
-	some := dts.ShardSet(p.r.Uint64()) & dts.ShardSet(p.r.Uint64())
+	some := dts.ShardSet(p.r.Uint64())
+	some &= dts.ShardSet(p.r.Uint64())
 	switch p.r.IntN(6) {
 	case 0:
 		beat := p.r.Int64N(100)
