@@ -10,19 +10,38 @@ import (
 	"dts"
 	"dts/migrations"
 	"dts/store"
+	"dts/store/rqlite"
+	"dts/store/rqlite/rqlitetest"
 	"dts/store/sqlite"
 )
 
 // BenchmarkTasks measures what each step of a task's life costs on disk, in batches as under load. An operation is
 // one task.
 func BenchmarkTasks(b *testing.B) {
+	benchTasks(b, func(b *testing.B) store.Backend {
+		db, err := sqlite.Open(ctx, filepath.Join(b.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return db
+	})
+}
+
+// BenchmarkTasksOnRqlite is the same on an rqlite of one node, which shares the machine.
+func BenchmarkTasksOnRqlite(b *testing.B) {
+	benchTasks(b, func(b *testing.B) store.Backend {
+		db, err := rqlite.Open(ctx, rqlite.Options{URLs: rqlitetest.Start(b, rqlitetest.Options{}).URLs(), Migrations: migrations.FS})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return db
+	})
+}
+
+func benchTasks(b *testing.B, open func(*testing.B) store.Backend) {
 	for _, spread := range []time.Duration{0, 30 * 24 * time.Hour} {
 		b.Run(fmt.Sprintf("run_at within %g days", spread.Hours()/24), func(b *testing.B) {
-			db, err := sqlite.Open(ctx, filepath.Join(b.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
-			if err != nil {
-				b.Fatal(err)
-			}
-			st := store.New(db, store.Options{})
+			st := store.New(open(b), store.Options{})
 			defer st.Close()
 			f := begin(b, st, dts.NewID(now))
 			var tasks []*dts.Task
