@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"dts"
 	"dts/migrations"
@@ -29,44 +31,52 @@ func (b *leaderless) Query(ctx context.Context, level store.Level, s store.Stmt)
 }
 
 func TestStaleReads(t *testing.T) {
-	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &leaderless{Backend: db}
-	st := store.New(b, store.Options{})
-	defer st.Close()
-	k := task(t, nil)
-	insert(t, st, k)
-	read := func(ctx context.Context) ([]store.Level, error) {
-		b.asked = nil
-		got, err := st.Task(ctx, k.TenantID, k.ID)
-		if err == nil && got.ID != k.ID {
-			t.Errorf("read %s", got.ID)
+	path := filepath.Join(t.TempDir(), "dts.db")
+	synctest.Test(t, func(t *testing.T) {
+		db, err := sqlite.Open(ctx, path, sqlite.Options{Migrations: migrations.FS})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return b.asked, err
-	}
+		b := &leaderless{Backend: db}
+		st := store.New(b, store.Options{})
+		defer st.Close()
+		k := task(t, nil)
+		insert(t, st, k)
+		read := func(ctx context.Context) ([]store.Level, error) {
+			b.asked = nil
+			got, err := st.Task(ctx, k.TenantID, k.ID)
+			if err == nil && got.ID != k.ID {
+				t.Errorf("read %s", got.ID)
+			}
+			return b.asked, err
+		}
 
-	allowed, old := dts.AllowStale(ctx)
-	if asked, err := read(allowed); err != nil || old.Stale() || !slices.Equal(asked, []store.Level{store.OwnWrites}) {
-		t.Errorf("with a leader: %v, asked %v, stale %t", err, asked, old.Stale())
-	}
-	b.away = true
-	if asked, err := read(ctx); dts.CodeOf(err) != dts.ErrUnavailable || len(asked) != 1 {
-		t.Errorf("not allowed: %v, asked %v", err, asked)
-	}
-	if asked, err := read(dts.RefuseStale(allowed)); dts.CodeOf(err) != dts.ErrUnavailable || len(asked) != 1 {
-		t.Errorf("refused again: %v, asked %v", err, asked)
-	}
-	if asked, err := read(allowed); err != nil || !old.Stale() || !slices.Equal(asked, []store.Level{store.OwnWrites, store.Stale}) {
-		t.Errorf("allowed: %v, asked %v, stale %t", err, asked, old.Stale())
-	}
-	b.away = false // the leader is back in the middle of a request
-	if asked, err := read(allowed); err != nil || !slices.Equal(asked, []store.Level{store.Stale}) {
-		t.Errorf("in the same request: %v, asked %v", err, asked)
-	}
-	again, fresh := dts.AllowStale(ctx)
-	if _, err := read(again); err != nil || fresh.Stale() {
-		t.Errorf("in the next one: %v, stale %t", err, fresh.Stale())
-	}
+		allowed, old := dts.AllowStale(ctx)
+		if asked, err := read(allowed); err != nil || old.Stale() || !slices.Equal(asked, []store.Level{store.OwnWrites}) {
+			t.Errorf("with a leader: %v, asked %v, stale %t", err, asked, old.Stale())
+		}
+		b.away = true
+		if asked, err := read(ctx); dts.CodeOf(err) != dts.ErrUnavailable || len(asked) != 1 {
+			t.Errorf("not allowed: %v, asked %v", err, asked)
+		}
+		if asked, err := read(dts.RefuseStale(allowed)); dts.CodeOf(err) != dts.ErrUnavailable || len(asked) != 1 {
+			t.Errorf("refused again: %v, asked %v", err, asked)
+		}
+		if asked, err := read(allowed); err != nil || !old.Stale() || !slices.Equal(asked, []store.Level{store.OwnWrites, store.Stale}) {
+			t.Errorf("allowed: %v, asked %v, stale %t", err, asked, old.Stale())
+		}
+		second, also := dts.AllowStale(ctx)
+		if asked, err := read(second); err != nil || !also.Stale() || !slices.Equal(asked, []store.Level{store.Stale}) {
+			t.Errorf("the next request: %v, asked %v, stale %t", err, asked, also.Stale())
+		}
+		b.away = false // the leader is back, in the middle of a request
+		time.Sleep(3 * time.Second)
+		if asked, err := read(allowed); err != nil || !slices.Equal(asked, []store.Level{store.Stale}) {
+			t.Errorf("in the same request: %v, asked %v", err, asked)
+		}
+		again, fresh := dts.AllowStale(ctx)
+		if asked, err := read(again); err != nil || fresh.Stale() || !slices.Equal(asked, []store.Level{store.OwnWrites}) {
+			t.Errorf("later: %v, asked %v, stale %t", err, asked, fresh.Stale())
+		}
+	})
 }

@@ -25,7 +25,13 @@ type Store struct {
 	b     Backend
 	g     *Group
 	fault atomic.Pointer[fault]
+	// unsure is until when reads that may be stale do not try to be otherwise, in Unix nanoseconds.
+	unsure atomic.Int64
 }
+
+// staleFor is how long the database is not asked for what is newest after it could not tell, by those who need not
+// know. One request in so much time has to wait until that is clear.
+const staleFor = 2 * time.Second
 
 type fault struct {
 	err   error
@@ -131,11 +137,13 @@ type scanner interface{ Scan(dest ...any) error }
 // database cannot be sure of what is newest, what is at hand has to do.
 func (s *Store) query(ctx context.Context, op string, level Level, st Stmt, row func(scanner) error) (err error) {
 	old := dts.StalenessOf(ctx)
-	if level == OwnWrites && old.Stale() {
+	if level == OwnWrites && old != nil && (old.Stale() || time.Now().UnixNano() < s.unsure.Load()) {
 		level = Stale // it was so a moment ago: to find that out again takes seconds
+		old.Set()
 	}
 	rows, err := s.b.Query(ctx, level, st)
 	if level == OwnWrites && old != nil && errors.Is(err, ErrUnavailable) {
+		s.unsure.Store(time.Now().Add(staleFor).UnixNano())
 		if rows, err = s.b.Query(ctx, Stale, st); err == nil {
 			old.Set()
 		}
