@@ -12,6 +12,8 @@ import (
 	"dts"
 	"dts/migrations"
 	"dts/store"
+	"dts/store/rqlite"
+	"dts/store/rqlite/rqlitetest"
 	"dts/store/sqlite"
 )
 
@@ -79,4 +81,50 @@ func TestStaleReads(t *testing.T) {
 			t.Errorf("later: %v, asked %v, stale %t", err, asked, fresh.Stale())
 		}
 	})
+}
+
+// A real cluster that has lost its majority still tells what it knows, to those who may read what is old.
+func TestStaleReadsOfRqlite(t *testing.T) {
+	c := rqlitetest.Start(t, rqlitetest.Options{Nodes: 3})
+	db, err := rqlite.Open(ctx, rqlite.Options{URLs: c.URLs(), Migrations: migrations.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := store.New(db, store.Options{})
+	defer st.Close()
+	begin(t, st, "n1")
+	k := task(t, nil)
+	if _, err := st.InsertTasks(ctx, dts.Fence{Node: "n1", Alone: true}, []*dts.Task{k}); err != nil {
+		t.Fatal(err)
+	}
+	leader := c.Leader()
+	for _, n := range c.Followers() {
+		if n != leader {
+			n.Kill()
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	for { // its lease lasts for a moment
+		if _, err := st.Task(limited, k.TenantID, k.ID); dts.CodeOf(err) == dts.ErrUnavailable {
+			break
+		} else if limited.Err() != nil {
+			t.Fatalf("a cluster without a majority answers: %v", err)
+		}
+	}
+	begun := time.Now()
+	allowed, old := dts.AllowStale(limited)
+	if got, err := st.Task(allowed, k.TenantID, k.ID); err != nil || got.ID != k.ID || !old.Stale() {
+		t.Errorf("%v, %v, stale %t", got, err, old.Stale())
+	}
+	first := time.Since(begun)
+	begun = time.Now()
+	if _, err := st.Tasks(allowed, dts.TaskFilter{TenantID: k.TenantID, Limit: 10}); err != nil {
+		t.Error(err)
+	}
+	again, also := dts.AllowStale(limited)
+	if _, err := st.Task(again, k.TenantID, k.ID); err != nil || !also.Stale() {
+		t.Errorf("the next request: %v, stale %t", err, also.Stale())
+	}
+	t.Logf("the first read took %s, the two after it %s", first, time.Since(begun))
 }
