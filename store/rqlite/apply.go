@@ -52,7 +52,7 @@ const (
 // How long one attempt may take: a small batch a little, a large one in proportion. Sending a batch again that is
 // still being worked on does no harm.
 const (
-	attemptBase    = 1500 * time.Millisecond
+	attemptBase    = time.Second
 	attemptPerStmt = time.Millisecond
 	attemptPerMiB  = 250 * time.Millisecond
 )

@@ -247,3 +247,29 @@ func TestFollowsLeader(t *testing.T) {
 		t.Error("the size of the database is not known")
 	}
 }
+
+// TestSlowQuery: a query that takes long is waited for, and a node that says nothing is not.
+func TestSlowQuery(t *testing.T) {
+	c := rqlitetest.Start(t, rqlitetest.Options{})
+	d := openTest(t, Options{URLs: c.URLs()})
+	const quiet = 100 * time.Millisecond
+	const slow = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT max(i) FROM n`
+	for rounds := 1 << 18; ; rounds *= 2 {
+		start := time.Now()
+		if _, at := d.node().ask(t.Context(), quiet, store.OwnWrites, slow, []any{rounds}); at.err != nil {
+			t.Fatalf("after %v: %v", time.Since(start), at.err)
+		}
+		if time.Since(start) > 4*quiet {
+			break // the node was asked in between, and was not given up
+		}
+	}
+	c.Nodes()[0].Pause()
+	start := time.Now()
+	if _, at := d.node().ask(t.Context(), quiet, store.Stale, `SELECT 1`, nil); !errors.Is(at.err, errQuiet) || time.Since(start) > quiet+3*answerTime {
+		t.Errorf("after %v: %v", time.Since(start), at.err)
+	}
+	c.Nodes()[0].Continue()
+	if n := value[int64](t, d, `SELECT 1`); n != 1 {
+		t.Error(n)
+	}
+}

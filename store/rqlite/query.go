@@ -14,8 +14,11 @@ import (
 	"dts/store"
 )
 
-// firstRead bounds the first attempt of a query; each further one gets twice as long.
-const firstRead = 2 * time.Second
+// After readQuiet without an answer to a query, the node must show that it still answers something.
+const (
+	readQuiet  = 1500 * time.Millisecond
+	answerTime = time.Second
+)
 
 // Query implements store.Backend. The answer is read whole, up to MaxAnswer, before Query returns. A statement that
 // writes is refused. A blob is read from a column that is declared so, or through hex(): as the value of another expression
@@ -72,10 +75,10 @@ func (d *DB) read(ctx context.Context, level store.Level, query string, args []a
 	defer cancel()
 	defer context.AfterFunc(d.ctx, cancel)() // Close does not wait for a node that says nothing
 	var cause error
-	wait, limit := firstWait, firstRead
+	wait := firstWait
 	for denials := 0; ; {
 		n := d.node()
-		res, at := n.ask(whole, limit, level, query, args)
+		res, at := n.ask(whole, readQuiet, level, query, args)
 		switch {
 		case at.err == nil:
 			if level != store.Stale {
@@ -100,7 +103,7 @@ func (d *DB) read(ctx context.Context, level store.Level, query string, args []a
 			}
 			return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, cause)
 		}
-		wait, limit = min(2*wait, maxWait), 2*limit
+		wait = min(2*wait, maxWait)
 	}
 }
 
@@ -118,12 +121,21 @@ func (d *DB) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// ask sends a query to the node, once.
-func (n *node) ask(ctx context.Context, limit time.Duration, level store.Level, query string, args []any) (*gorqlite.QueryResult, attempt) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// ask sends a query to the node, once. A long query may take as long as ctx lets it; a node that says nothing at all, because
+// it is paused or cut off, is given up soon after quiet.
+func (n *node) ask(ctx context.Context, quiet time.Duration, level store.Level, query string, args []any) (*gorqlite.QueryResult, attempt) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(quiet, func() {
+		if !n.answers(ctx, level) {
+			cancel(errQuiet)
+		}
+	}).Stop()
 	ctx, c := newCall(ctx, n)
 	res, err := n.reads[level].QueryParameterizedContext(ctx, []gorqlite.ParameterizedStatement{{Query: query, Arguments: args}})
+	if c.err != nil && errors.Is(context.Cause(ctx), errQuiet) {
+		c.err = errQuiet
+	}
 	if err := c.failure(); err != nil {
 		return nil, attempt{verdict: c.verdict(), err: err}
 	}
@@ -138,6 +150,17 @@ func (n *node) ask(ctx context.Context, limit time.Duration, level store.Level, 
 		return nil, attempt{verdict: v, err: fmt.Errorf("rqlite at %s: %w", n.address, res[0].Err)}
 	}
 	return nil, attempt{verdict: unclear, err: c.problem(err)}
+}
+
+var errQuiet = errors.New("it does not answer")
+
+// answers reports whether the node answers a query of the level that costs nothing.
+func (n *node) answers(ctx context.Context, level store.Level) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	ctx, c := newCall(ctx, n)
+	_, err := n.reads[level].QueryParameterizedContext(ctx, []gorqlite.ParameterizedStatement{{Query: `SELECT 1`}})
+	return err == nil && c.failure() == nil
 }
 
 // reader is a database/sql driver that reads at one level, for the sake of database/sql's Scan: what it makes of a
