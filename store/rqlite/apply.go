@@ -144,13 +144,13 @@ func (w *write) run() ([]store.Result, error) {
 		res, at := w.send(n)
 		switch at.verdict {
 		case applied:
-			w.d.note(n, nil)
+			w.d.note(n, writing, nil)
 			if w.refusal != nil {
 				return nil, w.refusal
 			}
 			return w.results(res), nil
 		case refused:
-			w.d.note(n, nil)
+			w.d.note(n, writing, nil)
 			w.refusal = &store.RefusedError{Index: w.batch.index(at.index), Err: at.err}
 			if !w.maybe {
 				return nil, w.refusal
@@ -161,7 +161,7 @@ func (w *write) run() ([]store.Result, error) {
 			w.stmts[0].Arguments[2] = 0
 			continue
 		case already, outdated, superseded:
-			w.d.note(n, nil)
+			w.d.note(n, writing, nil)
 			return w.settle(at)
 		case broken:
 			return nil, fmt.Errorf("%w: %w", store.ErrUnknown, at.err)
@@ -170,7 +170,7 @@ func (w *write) run() ([]store.Result, error) {
 		case unclear:
 			w.maybe = true
 		}
-		w.d.leave(n, at.err)
+		w.d.leave(n, writing, at.err)
 		if denials >= len(w.d.nodes) || !w.d.pause(whole, wait) {
 			return nil, w.giveUp(at.err)
 		}

@@ -33,40 +33,70 @@ func (d *DB) use(i int32) {
 }
 
 // leave is called when a node failed: the next one is used from now on, unless somebody else has left it already.
-func (d *DB) leave(n *node, err error) {
+func (d *DB) leave(n *node, w way, err error) {
 	at := d.current.Load()
 	if d.nodes[at] == n && len(d.nodes) > 1 && d.current.CompareAndSwap(at, (at+1)%int32(len(d.nodes))) {
 		d.moves.Add(1)
 	}
-	d.note(n, err)
+	d.note(n, w, err)
 	d.lookSoon()
 }
 
-// note keeps what requests meet, and logs when that begins and when it ends.
-func (d *DB) note(n *node, err error) {
-	d.mu.Lock()
-	before, since := d.health.Err, d.health.Since
-	d.health.Err = err
-	switch {
-	case err == nil:
-		d.health.Since = time.Time{}
-	case before == nil:
-		d.health.Since = time.Now()
+// way is one of the two ways to the cluster, which fail apart: on a full disk rqlite still reads.
+type way int
+
+const (
+	reading way = iota
+	writing
+	ways
+)
+
+// trouble is what requests meet; the zero value is none.
+type trouble struct {
+	err   error
+	since time.Time
+}
+
+// trouble returns what lasts the longest; the caller holds mu.
+func (d *DB) trouble() (t trouble) {
+	for _, o := range d.troubles {
+		if o.err != nil && (t.err == nil || o.since.Before(t.since)) {
+			t = o
+		}
 	}
+	return t
+}
+
+// note keeps what requests meet, and logs when trouble begins and when all of it is over.
+func (d *DB) note(n *node, w way, err error) {
+	d.mu.Lock()
+	before := d.trouble()
+	switch t := &d.troubles[w]; {
+	case err != nil && t.err != nil:
+		t.err = err
+	case err != nil:
+		*t = trouble{err, time.Now()}
+	case w == writing:
+		d.troubles = [ways]trouble{} // who can write can read
+	default:
+		*t = trouble{}
+	}
+	after := d.trouble()
 	d.mu.Unlock()
 	switch {
-	case err == nil && before != nil:
-		d.log.Info("rqlite answers again", "node", n.address, "after", time.Since(since).Round(time.Millisecond))
-	case err != nil && before == nil:
+	case before.err == nil && after.err != nil:
 		d.log.Warn("rqlite does not answer as it should; trying again, on each of its nodes", "node", n.address, "err", err)
+	case before.err != nil && after.err == nil:
+		d.log.Info("rqlite answers again", "node", n.address, "after", time.Since(before.since).Round(time.Millisecond))
 	}
 }
 
-// away reports that the cluster has not answered as it should for some time.
+// away reports that for some time nothing could be read that must be new.
 func (d *DB) away() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.health.Err != nil && time.Since(d.health.Since) > awayAfter
+	t := &d.troubles[reading]
+	return t.err != nil && time.Since(t.since) > awayAfter
 }
 
 func (d *DB) lookSoon() {
@@ -82,9 +112,9 @@ func (d *DB) watch() {
 	for {
 		at := d.current.Load()
 		if seen := d.lookAround(d.ctx); d.Health().Leader {
-			d.note(d.node(), nil)
+			d.note(d.node(), reading, nil)
 		} else if d.ctx.Err() == nil {
-			d.note(d.nodes[at], seen[at].err)
+			d.note(d.nodes[at], reading, seen[at].err)
 		}
 		if !sleep(d.ctx, lookAgain) {
 			return
@@ -150,7 +180,7 @@ func (d *DB) lookAround(ctx context.Context) []sight {
 		d.use(int32(best))
 	}
 	d.mu.Lock()
-	d.health.Leader = best >= 0
+	d.leader = best >= 0
 	if best >= 0 {
 		d.size = seen[best].size
 	}

@@ -273,3 +273,22 @@ func TestSlowQuery(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+// TestTroubleIsToldOnce: while writes fail and reads do not, as on a full disk, the log says so once.
+func TestTroubleIsToldOnce(t *testing.T) {
+	log := &logBuffer{}
+	d := must(connect(Options{URLs: []string{"http://127.0.0.1:1"}, Migrations: testMigrations(1), Logger: log.logger()}))
+	defer d.Close()
+	for range 3 {
+		d.note(d.node(), writing, errors.New("no room"))
+		d.note(d.node(), reading, nil)
+	}
+	if h := d.Health(); h.Err == nil || h.Since.IsZero() || log.count("\n") != 1 || d.away() {
+		t.Errorf("health %+v, log:\n%s", h, log)
+	}
+	d.note(d.node(), reading, errors.New("gone"))
+	d.note(d.node(), writing, nil)
+	if h := d.Health(); h.Err != nil || log.count("\n") != 2 || log.count("answers again") != 1 {
+		t.Errorf("health %+v, log:\n%s", h, log)
+	}
+}

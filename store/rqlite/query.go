@@ -82,7 +82,7 @@ func (d *DB) read(ctx context.Context, level store.Level, query string, args []a
 		switch {
 		case at.err == nil:
 			if level != store.Stale {
-				d.note(n, nil)
+				d.note(n, reading, nil)
 			}
 			return res, nil
 		case at.verdict == refused:
@@ -93,7 +93,7 @@ func (d *DB) read(ctx context.Context, level store.Level, query string, args []a
 			denials++
 		}
 		cause = at.err
-		d.leave(n, cause)
+		d.leave(n, reading, cause)
 		if denials >= len(d.nodes) || errors.Is(cause, errTooLong) {
 			return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, cause)
 		}

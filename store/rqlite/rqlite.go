@@ -66,12 +66,12 @@ type DB struct {
 	// Queries go through database/sql for the sake of its Scan.
 	stale, fresh *sql.DB
 
-	mu     sync.Mutex // guards what follows
-	closed bool
-	health Health
-	size   int64
-
-	epochSince time.Time // when epoch was first seen
+	mu         sync.Mutex // guards what follows
+	closed     bool
+	leader     bool          // the cluster had one when it was last looked at
+	size       int64         // of the database, then
+	troubles   [ways]trouble // what requests meet
+	epochSince time.Time     // when epoch was first seen
 
 	work    sync.WaitGroup // everything that Close waits for
 	closing chan struct{}  // closed by Close: nothing is sent again
@@ -128,7 +128,7 @@ type Health struct {
 	Version string // what that node says its version is
 	Moves   int64  // times that another node was chosen since Open
 
-	// Err is what requests have met since Since; nil when the last one went well. It does not show credentials.
+	// Err is what reads or writes have met since Since; nil when both go well. It does not show credentials.
 	Err   error
 	Since time.Time
 }
@@ -138,9 +138,8 @@ func (d *DB) Health() Health {
 	n := d.node()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h := d.health
-	h.Node, h.Version, h.Moves = n.address, n.seenVersion(), d.moves.Load()
-	return h
+	t := d.trouble()
+	return Health{Node: n.address, Leader: d.leader, Version: n.seenVersion(), Moves: d.moves.Load(), Err: t.err, Since: t.since}
 }
 
 // Stats implements store.Backend. DBBytes is from the last look at the cluster, at most a few seconds old.
