@@ -437,7 +437,7 @@ func (m *members) register() time.Duration {
 		}
 		return clusterBeat
 	}
-	if err := s.register(s.ctx, false); err != nil {
+	if err := s.register(s.ctx); err != nil {
 		s.logStore("register", err)
 		return retryStore
 	}
@@ -449,8 +449,9 @@ func (m *members) register() time.Duration {
 const nodeIDFile = "node-id"
 
 // register makes this server known under a new incarnation, and ends what its earlier ones left in the middle. It
-// holds nothing yet. first: the process has just started, and kills what the one before it left running.
-func (s *Scheduler) register(ctx context.Context, first bool) error {
+// holds nothing yet. What was left running is killed: by the process before this one, or by runs whose results were
+// refused after the others had declared this server dead.
+func (s *Scheduler) register(ctx context.Context) error {
 	n := s.o.Node
 	n.StartedAt, n.SeenAt = s.clock.now(), s.clock.newestSeen()
 	n.Incarnation = dts.NewID(n.StartedAt)
@@ -458,10 +459,8 @@ func (s *Scheduler) register(ctx context.Context, first bool) error {
 		return err
 	}
 	s.held.Store(&dts.Fence{Node: n.ID, Incarnation: n.Incarnation, Terms: &dts.Terms{}, Alone: s.alone()})
-	if first {
-		if err := s.killOrphans(ctx); err != nil {
-			return err
-		}
+	if err := s.killOrphans(ctx); err != nil {
+		return err
 	}
 	return s.recover(ctx, true)
 }

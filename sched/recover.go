@@ -98,12 +98,25 @@ func (s *Scheduler) killOrphans(ctx context.Context) error {
 		// Unfinished, or deleted meanwhile: an attempt beyond those that have ended was in flight.
 		return slices.ContainsFunc(page.Items, func(t *dts.Task) bool {
 			return t.Status == dts.Running && attempt >= t.Attempts || t.Status == dts.Pending && attempt > t.Attempts
-		})
+		}) || !s.alone() && s.takenOver(ctx, taskID, attempt)
 	})
 	if err != nil {
 		s.log.Error("commands of the last run may have survived", "err", err)
 	}
 	return nil
+}
+
+// takenOver reports whether the other servers have ended an attempt of this one as LOST, or had one of that number run
+// elsewhere.
+func (s *Scheduler) takenOver(ctx context.Context, taskID string, attempt int) bool {
+	list, err := s.o.Store.Attempts(ctx, dts.DefaultTenant, taskID)
+	if err != nil {
+		s.log.Error("look up the attempts of a process's task", "task", taskID, "err", err)
+		return false
+	}
+	return slices.ContainsFunc(list, func(a *dts.Attempt) bool {
+		return a.Number == attempt && (a.State == dts.AttemptLost || a.Node != s.o.Node.ID)
+	})
 }
 
 // runAtBoot inserts one task for each @reboot, once a boot; in a cluster, which may have some from before it was one,

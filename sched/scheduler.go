@@ -38,6 +38,7 @@ type Store interface {
 	InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
+	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
@@ -213,7 +214,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	if s.clock.held() != "" {
 		s.log.Error("the clock is not believed, nothing fires", "reason", s.clock.held())
 	}
-	if err := s.register(ctx, true); err != nil {
+	if err := s.register(ctx); err != nil {
 		return err
 	}
 	if s.alone() {

@@ -354,6 +354,15 @@ func (p *proc) Tasks(ctx context.Context, f dts.TaskFilter) (page dts.Page[*dts.
 	return page, err
 }
 
+func (p *proc) Attempts(ctx context.Context, _, id string) (list []*dts.Attempt, err error) {
+	err = p.read(ctx, func() {
+		for _, a := range p.w.db.attempts[id] {
+			list = append(list, clone(a))
+		}
+	})
+	return list, err
+}
+
 func (p *proc) LoadDue(ctx context.Context, set dts.ShardSet, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
 	err = p.read(ctx, func() { list = p.w.db.loadDue(set, after, through, limit) })
 	return list, err
