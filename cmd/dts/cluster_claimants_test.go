@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -27,14 +26,13 @@ const claimShards = 3
 // tasks under their fences, on a real cluster whose leader is killed and stopped meanwhile. What they were told is
 // checked for linearizability.
 func TestClaims(t *testing.T) {
-	seed, lasts := rand.Uint64N(1e9), 12*time.Second
-	if n := faultsAsked(t, shortFaults); n >= longFaults {
+	seed, lasts := clusterSeed(t), 5*time.Second
+	switch n := faultsAsked(t); {
+	case n >= longFaults:
 		lasts = 2 * time.Minute
+	case n > 0:
+		lasts = 12 * time.Second
 	}
-	if v := os.Getenv("DTS_CLUSTER_SEED"); v != "" {
-		seed, _ = strconv.ParseUint(v, 10, 64)
-	}
-	t.Logf("DTS_CLUSTER_SEED=%d", seed)
 	c := rqlitetest.Start(t, rqlitetest.Options{Nodes: 3})
 	a := newArena(t, c.URLs(), seed)
 	stop := a.fight()

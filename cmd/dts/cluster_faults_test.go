@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,10 +19,11 @@ import (
 //
 // DTS_CLUSTER_FAULTS says how often, DTS_CLUSTER_SEED repeats the choices of an earlier test.
 func TestClusterFaults(t *testing.T) {
-	if os.Getenv("DTS_CLUSTER_FAULTS") == "" {
+	faults := faultsAsked(t)
+	if faults == 0 {
 		t.Skip("NO FAULTS OF A CLUSTER ARE TESTED: run make test-cluster")
 	}
-	faults, seed := faultsAsked(t, shortFaults), clusterSeed(t)
+	seed := clusterSeed(t)
 	c := newCluster(t, seed)
 	c.replay = func() string {
 		return fmt.Sprintf("replay: DTS_CLUSTER_SEED=%d make test-cluster FAULTS=%d", seed, faults)
@@ -53,21 +53,6 @@ func TestClusterFaults(t *testing.T) {
 	c.endAll()
 	c.t.Logf("%d faults in %.0f s", faults, broke.Seconds())
 	c.checkEnd()
-}
-
-// clusterSeed reads DTS_CLUSTER_SEED, and prints the seed.
-func clusterSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := rand.Uint64N(1e9)
-	if v := os.Getenv("DTS_CLUSTER_SEED"); v != "" {
-		n, err := strconv.ParseUint(v, 10, 64)
-		if err != nil {
-			t.Fatalf("DTS_CLUSTER_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("DTS_CLUSTER_SEED=%d", seed)
-	return seed
 }
 
 // cluster is three dts on three nodes of rqlite.

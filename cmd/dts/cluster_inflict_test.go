@@ -5,6 +5,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"dts"
+	"dts/web/api"
 )
 
 // inflict breaks something for a while.
@@ -29,11 +32,13 @@ func (c *cluster) inflict(tr trouble) {
 func (c *cluster) inflictNode(tr trouble, d *dtsNode) (what string) {
 	switch tr.kind {
 	case killNode:
+		c.runOn(d)
 		c.mark(&c.kills)
 		d.end(syscall.SIGKILL)
 		time.Sleep(tr.lasts)
 		return "killed" + c.comeBack(d)
 	case termNode:
+		c.runOn(d)
 		began := time.Now()
 		took, code := d.end(syscall.SIGTERM)
 		if code != 0 && !c.ill(began.Add(-20*time.Second), time.Now()) {
@@ -42,6 +47,8 @@ func (c *cluster) inflictNode(tr trouble, d *dtsNode) (what string) {
 		time.Sleep(tr.lasts)
 		return fmt.Sprintf("ended in %.1f s with exit code %d", took.Seconds(), code) + c.comeBack(d)
 	case stopNode, stopNodeLong:
+		c.runOn(d)
+		c.busyFor(d, tr.lasts)
 		d.away.Store(true)
 		d.process.Signal(syscall.SIGSTOP)
 		time.Sleep(tr.lasts)
@@ -54,6 +61,8 @@ func (c *cluster) inflictNode(tr trouble, d *dtsNode) (what string) {
 		if tr.first && tr.kind == cutStore {
 			others = others[tr.number%3:][:1]
 		}
+		c.runOn(d)
+		c.busyFor(d, tr.lasts)
 		d.away.Store(len(others) > 1)
 		defer d.away.Store(false)
 		return c.breakLinks(tr, d.name, others)
@@ -69,6 +78,32 @@ func (c *cluster) inflictNode(tr trouble, d *dtsNode) (what string) {
 		return c.breakLinks(tr, d.name, append(c.namesBut(d), "r1", "r2", "r3"))
 	}
 	panic("no such fault: " + tr.kind)
+}
+
+// runOn lets a server run some commands, so that what happens to it meets them in the middle.
+func (c *cluster) runOn(d *dtsNode) {
+	for i := range 4 {
+		var q api.TaskRequest
+		q.Spec = commandSpec(c.runs.argv("3", []string{"none", "child", "session"}[i%3])...)
+		q.Name = c.load.name()
+		if i == 0 {
+			q.Delivery = dts.AtMostOnce
+		} else {
+			q.Retry = dts.Retry{MaxAttempts: 4, Backoff: dts.Fixed, BaseDelayMS: 200}
+		}
+		c.load.sendTo(d.api, q)
+	}
+	time.Sleep(200 * time.Millisecond) // their starts are on the disk
+}
+
+// busyFor adds tasks to one server that are due one by one while it is away: others must fire them where they take
+// over, and it must not.
+func (c *cluster) busyFor(d *dtsNode, lasts time.Duration) {
+	for at := time.Second; at < lasts; at += time.Second {
+		q := c.load.plain()
+		q.Delay = api.Delay(at.String())
+		c.load.sendTo(d.api, q)
+	}
 }
 
 // namesBut are the other dts.
@@ -115,7 +150,9 @@ func (c *cluster) inflictStore(tr trouble) (what string) {
 		if tr.kind == termStore {
 			s = syscall.SIGTERM
 		}
-		r.end(s)
+		if r.end(s) {
+			c.count("rqlited that had to be killed after SIGTERM", 1)
+		}
 		time.Sleep(tr.lasts)
 		r.launch(c.net)
 		for end := time.Now().Add(30 * time.Second); !r.ready() && time.Now().Before(end); {

@@ -25,7 +25,8 @@ type judge struct {
 	disturbed func(from, to time.Time) bool
 	// late reports whether a process that had been stopped went on just before, and may then have sent what it
 	// was about to send when it was stopped. nil: never.
-	late func(at time.Time) bool
+	late  func(at time.Time) bool
+	lates []time.Time // when such requests came
 
 	recurring []*dts.RecurringTask
 	quiet     time.Time // everything due by then had ended before the end

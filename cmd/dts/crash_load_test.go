@@ -135,8 +135,10 @@ func (l *load) send(q api.TaskRequest) string {
 	return id
 }
 
-func (l *load) trySend(q api.TaskRequest) (string, error) {
-	made, err := l.api().CreateTask(context.Background(), q)
+func (l *load) trySend(q api.TaskRequest) (string, error) { return l.sendTo(l.api(), q) }
+
+func (l *load) sendTo(server *client.Client, q api.TaskRequest) (string, error) {
+	made, err := server.CreateTask(context.Background(), q)
 	if err != nil {
 		l.failed(err, q)
 		return "", err

@@ -79,7 +79,7 @@ func (j *judge) withoutLate(list []delivery) []delivery {
 		late := d.run.attempt <= highest && j.late(d.at)
 		highest = max(highest, d.run.attempt)
 		if late {
-			j.counts["late requests of a stopped process"]++
+			j.lates = append(j.lates, d.at)
 		}
 		return late
 	})
