@@ -207,7 +207,9 @@ func TestStrangeAnswers(t *testing.T) {
 		{"503", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, true},
 		{"204", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, true},
 		{"404", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, false},
-		{"403", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, strings.Repeat("no ", 1e5), http.StatusForbidden) }, false},
+		{"403", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("no ", 1e5), http.StatusForbidden)
+		}, false},
 	} {
 		n[1].set(func() {
 			n[1].before = func(w http.ResponseWriter, r *http.Request) bool { tt.serve(w, r); return false }
