@@ -558,6 +558,9 @@ func (s *Scheduler) holds(shard int) bool { return s.fence().Term(shard) != 0 }
 // false: it holds none.
 func (s *Scheduler) place(id string) (shard int, ok bool) {
 	shard = dts.ShardOf(id)
+	if s.alone() {
+		return shard, true
+	}
 	held := s.fence().Terms.Held()
 	if held.Has(shard) {
 		return shard, true
