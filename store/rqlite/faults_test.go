@@ -105,7 +105,7 @@ func TestLeaderDies(t *testing.T) {
 			leader.Start()
 		}
 		for latest.Load() <= start.Add(elected).UnixMicro() {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // an answer may still come from the old one's time
 		}
 		t.Logf("%s: another leader after %v, a write after %v", [...]string{"killed", "paused", "stopped in good order"}[i%3], elected, time.UnixMicro(latest.Load()).Sub(start).Round(time.Millisecond))
 		leader.WaitReady()

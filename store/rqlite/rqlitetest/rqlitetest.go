@@ -334,13 +334,15 @@ func (n *Node) leads() (bool, error) {
 	if n.cmd == nil || n.paused {
 		return false, nil
 	}
-	body, header, err := n.get("/db/query?level=weak&q=SELECT+1")
+	body, header, err := n.getWithin(500*time.Millisecond, "/db/query?level=weak&q=SELECT+1") // it may ask a paused leader
 	return err == nil && header.Get("X-Rqlite-Served-By") == "" && !bytes.Contains(body, []byte(`"error"`)), err
 }
 
-func (n *Node) get(path string) ([]byte, http.Header, error) {
+func (n *Node) get(path string) ([]byte, http.Header, error) { return n.getWithin(2*time.Second, path) }
+
+func (n *Node) getWithin(limit time.Duration, path string) ([]byte, http.Header, error) {
 	client := *n.c.o.Client
-	client.Timeout = 2 * time.Second
+	client.Timeout = limit
 	resp, err := client.Get(n.URL() + path)
 	if err != nil {
 		return nil, nil, err
