@@ -243,6 +243,9 @@ func (d *DB) await(ctx context.Context) error {
 			last = errors.Join(errs...)
 		}
 		if !sleep(ctx, wait) {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("given up waiting for the cluster: %w", last)
+			}
 			return fmt.Errorf("the cluster has not answered for %v: %w", d.o.OpenTimeout, last)
 		}
 	}
