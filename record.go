@@ -53,7 +53,6 @@ type Record struct {
 	Attempt Attempt
 	Term    int64    // of the task's shard when the attempt began
 	Shown   bool     // of an end: the start was written before
-	Away    bool     // of an end: the shard has another holder since, who must be told of what waits again
 	Process *Process // of a command that is still running
 	Output  Output
 	// After is nil for a start. For an end it is the task as it is afterwards: finished, or PENDING with

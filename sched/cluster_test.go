@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -42,23 +43,66 @@ type member struct {
 // cuttable is a backend that several servers share, as one of them reaches it.
 type cuttable struct {
 	store.Backend
-	off atomic.Bool
+	off   atomic.Bool
+	fates atomic.Pointer[func(batch []store.Stmt) fate] // decides what becomes of each call; nil: it is done
 }
 
-var errCut = fmt.Errorf("%w: it cannot be reached", store.ErrUnavailable)
+// fate is what becomes of one call. The zero value is: it is done.
+type fate struct {
+	early  time.Duration // so long it is on its way
+	cut    bool          // it does not arrive
+	silent bool          // it is done, but the answer is lost
+	late   time.Duration // so long the answer is on its way
+}
+
+// decide sets what becomes of each call from now on.
+func (b *cuttable) decide(f func(batch []store.Stmt) fate) { b.fates.Store(&f) }
+
+// of is the fate of calls one of whose statements contains text, f; of others, that they are done.
+func of(text string, f func() fate) func(batch []store.Stmt) fate {
+	return func(batch []store.Stmt) fate {
+		if slices.ContainsFunc(batch, func(s store.Stmt) bool { return strings.Contains(s.SQL, text) }) {
+			return f()
+		}
+		return fate{}
+	}
+}
+
+func (b *cuttable) fate(batch ...store.Stmt) (f fate) {
+	if decide := b.fates.Load(); decide != nil {
+		f = (*decide)(batch)
+	}
+	time.Sleep(f.early)
+	f.cut = f.cut || b.off.Load()
+	return f
+}
+
+var (
+	errCut    = fmt.Errorf("%w: it cannot be reached", store.ErrUnavailable)
+	errSilent = fmt.Errorf("%w: no answer came", store.ErrUnknown)
+)
 
 func (b *cuttable) Query(ctx context.Context, l store.Level, s store.Stmt) (store.Rows, error) {
-	if b.off.Load() {
+	f := b.fate(s)
+	if f.cut || f.silent {
 		return nil, errCut
 	}
-	return b.Backend.Query(ctx, l, s)
+	rows, err := b.Backend.Query(ctx, l, s)
+	time.Sleep(f.late)
+	return rows, err
 }
 
 func (b *cuttable) Apply(ctx context.Context, batch ...store.Stmt) ([]store.Result, error) {
-	if b.off.Load() {
+	f := b.fate(batch...)
+	if f.cut {
 		return nil, errCut
 	}
-	return b.Backend.Apply(ctx, batch...)
+	res, err := b.Backend.Apply(ctx, batch...)
+	time.Sleep(f.late)
+	if f.silent {
+		return nil, errSilent
+	}
+	return res, err
 }
 
 func (b *cuttable) Close() error { return nil }
@@ -86,9 +130,12 @@ func inCluster(t *testing.T, n int, f func(c *cluster)) {
 }
 
 // join starts a server.
-func (c *cluster) join(id string) *member {
+func (c *cluster) join(id string, edit ...func(*member)) *member {
 	c.t.Helper()
 	m := &member{c: c, id: id, cut: &cuttable{Backend: c.db}}
+	for _, f := range edit {
+		f(m)
+	}
 	m.world = &world{t: c.t, run: &scripted{}, ctx: context.Background(), st: store.New(m.cut, store.Options{})}
 	m.s = sched.New(sched.Options{
 		Store: m.st, Runner: m.run, Refused: func(err error) bool { return errors.Is(err, store.ErrRefused) },

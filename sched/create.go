@@ -47,7 +47,7 @@ func (s *Scheduler) insert(ctx context.Context, tasks []*dts.Task) ([]dts.Create
 		if err == nil {
 			return made, nil
 		}
-		if moved := s.o.Refused(err) && !s.alone(); !moved || try == insertTries {
+		if moved := s.moved(err); !moved || try == insertTries {
 			s.noteFault()
 			s.insertFailed(tasks, err)
 			if moved {
@@ -59,6 +59,12 @@ func (s *Scheduler) insert(ctx context.Context, tasks []*dts.Task) ([]dts.Create
 		s.unreserve(tasks)
 		s.awaitFence(ctx, f)
 	}
+}
+
+// moved reports whether an insert was refused because shards have gone to another server. An idempotency key that is
+// taken refuses it, too.
+func (s *Scheduler) moved(err error) bool {
+	return s.o.Refused(err) && !s.alone() && dts.CodeOf(err) != dts.ErrConflict
 }
 
 // insertTries is how often an insert is tried again while shards move.

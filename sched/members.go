@@ -41,8 +41,9 @@ type members struct {
 	finish    chan struct{} // closed by stop
 	left      chan struct{} // closed when the others know that
 	seen      map[string]sighting
-	beat      int64
-	beatAt    time.Duration // when the last one was sent, by Options.Boottime
+	asked     string        // the incarnation under which this server has tried to register, without an answer
+	beat      int64         // of the last one that was sent: also one without an answer may have been seen
+	beatAt    time.Duration // when the last one that arrived was sent, by Options.Boottime; zero: none has yet
 	watchedAt time.Duration // when the others were last looked at
 	watched   time.Time     // the same, by the wall clock
 	leaving   bool
@@ -117,14 +118,20 @@ func (m *members) round() time.Duration {
 		return m.register()
 	}
 	if s.draining.Load() && !m.leaving {
-		if err := s.o.Store.Leave(s.ctx, s.fence(), false); err != nil {
+		err := s.o.Store.Leave(s.ctx, s.fence(), false)
+		if s.o.Refused(err) {
+			m.expelled()
+			return m.register()
+		}
+		if err != nil {
 			s.logStore("leave the cluster", err)
 			return retryStore
 		}
 		m.leaving = true
 	}
-	if sent := s.o.Boottime(); m.beat == 0 || sent-m.beatAt >= clusterBeat {
-		err := s.o.Store.Beat(s.ctx, s.fence(), m.beat+1, s.clock.newestSeen())
+	if sent := s.o.Boottime(); m.beatAt == 0 || sent-m.beatAt >= clusterBeat {
+		m.beat++ // never the same twice: who saw one whose answer was lost counts from then on
+		err := s.o.Store.Beat(s.ctx, s.fence(), m.beat, s.clock.newestSeen())
 		if s.o.Refused(err) {
 			m.expelled()
 			return m.register()
@@ -133,7 +140,7 @@ func (m *members) round() time.Duration {
 			s.logStore("beat", err)
 			return retryStore
 		}
-		m.beat, m.beatAt = m.beat+1, sent
+		m.beatAt = sent
 		if last := s.lease.Swap(int64(sent + leaseFor)); last < int64(sent) {
 			s.in.post(func(*loop) {}) // what was due meanwhile starts now
 		}
@@ -145,7 +152,7 @@ func (m *members) round() time.Duration {
 	}
 	next := m.observe(&all)
 	next = min(next, m.arrange(&all), max(m.beatAt+clusterBeat-s.o.Boottime(), 0))
-	if err := s.recover(s.ctx, false); err != nil {
+	if err := s.recover(s.ctx, s.fence(), false); err != nil {
 		s.logStore("end lost attempts", err)
 		return retryStore
 	}
@@ -224,20 +231,26 @@ func skewOf(at, before, now time.Time) time.Duration {
 }
 
 // arrange lets go of shards that are held no more, takes those that are free and belong here, and hands over those
-// that belong elsewhere.
+// that belong elsewhere, also where only the database says that this server holds them: an answer was lost.
 func (m *members) arrange(all *dts.Members) time.Duration {
 	s := m.s
 	p := m.placement.Load()
 	f := s.fence()
-	var lost, give dts.ShardSet
+	var lost, give, stray dts.ShardSet
+	var strayTerms dts.Terms
 	var takes []dts.Take
 	for shard, h := range all.Holders {
 		mine := f.Term(shard) != 0
-		switch owner := belongs(shard, p.Nodes); {
+		owner := belongs(shard, p.Nodes)
+		goes := m.leaving || owner != p.Self && owner != ""
+		switch {
 		case mine && (h.Node != p.Self || h.Term != f.Term(shard)):
 			lost |= dts.SetOf(shard)
-		case mine && (m.leaving || owner != p.Self && owner != ""):
+		case mine && goes:
 			give |= dts.SetOf(shard)
+		case !mine && goes && h.Node == p.Self:
+			stray |= dts.SetOf(shard)
+			strayTerms[shard] = h.Term
 		case !mine && !m.leaving && owner == p.Self && (h.Node == p.Self || p.Holders[shard] == ""):
 			takes = append(takes, dts.Take{Shard: shard, From: h})
 		}
@@ -246,8 +259,15 @@ func (m *members) arrange(all *dts.Members) time.Duration {
 		s.log.Error("shards are held by another server", "shards", lost.Len())
 		m.lose(lost, true)
 	}
-	if give != 0 {
-		if err := m.handOver(give); err != nil {
+	if give|stray != 0 {
+		var err error
+		if give != 0 {
+			err = m.handOver(give)
+		}
+		if err == nil && stray != 0 {
+			err = s.o.Store.ReleaseShards(s.ctx, dts.Fence{Node: f.Node, Incarnation: f.Incarnation, Terms: &strayTerms}, stray)
+		}
+		if err != nil && !s.o.Refused(err) {
 			s.logStore("release shards", err)
 			return retryStore
 		}
@@ -315,16 +335,15 @@ func (s *Scheduler) takeShards(ctx context.Context, takes []dts.Take) error {
 		set |= dts.SetOf(t.Shard)
 	}
 	f.Terms = &terms
-	s.held.Store(&f)
-	var paused map[string]int
-	err := s.recover(ctx, false)
-	if err == nil {
-		paused, err = s.o.Store.PausedRecurring(ctx, set)
+	if err := s.recover(ctx, f, false); err != nil {
+		return err // the shards are taken again, or released
 	}
+	// Before anybody can pause or resume something there: what the loop is told of that then comes after what is read here.
+	paused, err := s.o.Store.PausedRecurring(ctx, set)
 	if err != nil {
-		s.members.forget(set) // and is taken again
 		return err
 	}
+	s.held.Store(&f)
 	s.in.post(func(l *loop) { l.gain(set, terms, paused) })
 	s.wakePlanner()
 	s.log.Info("took shards", "shards", set.Len(), "held", terms.Held().Len())
@@ -349,22 +368,34 @@ func (s *Scheduler) takeAll(ctx context.Context) error {
 func (m *members) handOver(set dts.ShardSet) error {
 	s := m.s
 	runs := m.stopIn(set)
-	limit := time.After(handoverWait)
-	for _, r := range runs {
+	recorded := make([]<-chan struct{}, len(runs))
+	for i, r := range runs {
+		recorded[i] = r.handOver()
+	}
+	limit, cancel := context.WithTimeout(s.ctx, handoverWait)
+	defer cancel()
+	late := 0
+	for i, r := range runs {
 		select {
-		case <-r.handOver():
-		case <-limit:
-			s.log.Warn("runs were not recorded in time; they run again elsewhere")
-			limit = nil
-		case <-s.ctx.Done():
-			return s.ctx.Err()
+		case <-recorded[i]:
+			continue
+		case <-limit.Done():
 		}
-		if limit == nil {
-			break
+		select {
+		case <-recorded[i]:
+		default:
+			late++
+			r.cancel(dts.ErrRunLost)
 		}
 	}
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if late > 0 {
+		s.log.Warn("runs were not recorded in time; they are stopped, and run again elsewhere", "runs", late)
+	}
 	err := s.o.Store.ReleaseShards(s.ctx, s.fence(), set)
-	m.forget(set) // also where the outcome is unknown: what is still held is then taken again
+	m.forget(set) // also where the outcome is unknown: what is still held is then a stray
 	if err == nil {
 		s.log.Info("handed over shards", "shards", set.Len(), "held", s.fence().Terms.Held().Len())
 	}
@@ -430,7 +461,7 @@ func (m *members) register() time.Duration {
 		s.logStore("read this server's own row", err)
 		return retryStore
 	}
-	if found && last.Incarnation != s.fence().Incarnation && last.State.Runs() {
+	if found && last.Incarnation != s.fence().Incarnation && last.Incarnation != m.asked && last.State.Runs() {
 		why := "another server runs under this one's id; was the data directory copied? Stop one of them, remove its file " + nodeIDFile + " and start it again"
 		if old := m.outside.Swap(&why); old == nil || *old != why {
 			s.log.Error(why)
@@ -454,15 +485,19 @@ const nodeIDFile = "node-id"
 func (s *Scheduler) register(ctx context.Context) error {
 	n := s.o.Node
 	n.StartedAt, n.SeenAt = s.clock.now(), s.clock.newestSeen()
-	n.Incarnation = dts.NewID(n.StartedAt)
+	if s.members.asked == "" {
+		s.members.asked = dts.NewID(n.StartedAt)
+	}
+	n.Incarnation = s.members.asked
 	if err := s.o.Store.Register(ctx, n, s.alone()); err != nil {
 		return err
 	}
+	s.members.asked = ""
 	s.held.Store(&dts.Fence{Node: n.ID, Incarnation: n.Incarnation, Terms: &dts.Terms{}, Alone: s.alone()})
 	if err := s.killOrphans(ctx); err != nil {
 		return err
 	}
-	return s.recover(ctx, true)
+	return s.recover(ctx, s.fence(), true)
 }
 
 // fence is what this server holds now.

@@ -98,6 +98,7 @@ func (s *Scheduler) planRound() time.Time {
 			s.keepMissed(slices.Collect(maps.Keys(missed)))
 			return now.Add(retryStore)
 		}
+		more = slices.DeleteFunc(more, func(r *dts.RecurringTask) bool { return !held.Has(r.Shard) }) // who holds it reads what is due
 		due = slices.DeleteFunc(due, func(r *dts.RecurringTask) bool { return missed[r.ID] })
 		due = append(due, more...)
 	}

@@ -11,11 +11,11 @@ import (
 
 const lostChunk = 500 // attempts that are ended at once
 
-// recover ends the attempts in this server's shards that nobody runs any more. With own it ends those, in whatever
+// recover ends the attempts in the fence's shards that nobody runs any more. With own it ends those, in whatever
 // shard, that an earlier process of this server left in the middle. Its claims need nothing: they count for nothing now.
-func (s *Scheduler) recover(ctx context.Context, own bool) error {
-	held := s.fence().Terms.Held()
-	lost, err := s.o.Store.Lost(ctx, s.fence(), held, own, lostChunk)
+func (s *Scheduler) recover(ctx context.Context, f dts.Fence, own bool) error {
+	held := f.Terms.Held()
+	lost, err := s.o.Store.Lost(ctx, f, held, own, lostChunk)
 	if err != nil {
 		return err
 	}
@@ -24,14 +24,13 @@ func (s *Scheduler) recover(ctx context.Context, own bool) error {
 		now := dts.Micros(s.clock.now())
 		for i, l := range lost {
 			recs[i] = lostRecord(l, now)
-			recs[i].Away = !s.holds(l.Task.Shard)
 		}
-		if err := s.o.Store.Write(ctx, s.fence(), recs); err != nil {
+		if err := s.o.Store.Write(ctx, f, recs); err != nil {
 			return err
 		}
 		s.lost(recs)
 		n += len(lost)
-		if lost, err = s.o.Store.Lost(ctx, s.fence(), held, own, lostChunk); err != nil {
+		if lost, err = s.o.Store.Lost(ctx, f, held, own, lostChunk); err != nil {
 			return err
 		}
 		if len(lost) == 0 {

@@ -35,7 +35,7 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 		strangers = s.strangers.Load()
 		f := s.fence()
 		made, err = s.o.Store.InsertRecurring(ctx, f, p)
-		if !s.o.Refused(err) || s.alone() || try == insertTries {
+		if !s.moved(err) || try == insertTries {
 			break
 		}
 		s.awaitFence(ctx, f) // the shard has just gone to another server
@@ -43,7 +43,7 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	switch {
 	case unsettled(err):
 		s.settlePlan(&p, nil)
-	case s.o.Refused(err):
+	case s.moved(err):
 		return made, notMine("recurring task", p.New.ID)
 	}
 	if err != nil || made.Existed {
@@ -296,7 +296,7 @@ func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor stri
 		s.reserve([]*dts.Task{t})
 		if _, err := s.o.Store.InsertTasks(write, s.fence(), []*dts.Task{t}); err != nil {
 			s.insertFailed([]*dts.Task{t}, err)
-			if s.o.Refused(err) && !s.alone() {
+			if s.moved(err) {
 				return nil, notMine("recurring task", id)
 			}
 			return nil, err

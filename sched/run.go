@@ -24,7 +24,7 @@ type run struct {
 	process *dts.Process
 	shown   bool // the start is written, or about to be
 	ended   bool
-	away    bool // its shard goes, or has gone, to another server
+	away    bool // its shard goes, or has gone, to another server: its start is written at once
 	// What handOver waits for; nil when nobody does.
 	onStart, onEnd chan struct{}
 	startOn, endOn bool // the start, the end is on the disk, or was refused
@@ -108,6 +108,9 @@ func (r *run) writeFirst(first dts.Record) error {
 			return nil
 		}
 		s.logStore("write start", err)
+		if unknown && s.o.Refused(err) {
+			r.neverRan(first)
+		}
 		unknown = unknown || dts.CodeOf(err) == dts.ErrUnknown
 		if !unknown || s.o.Refused(err) || s.ctx.Err() != nil {
 			return err
@@ -117,6 +120,14 @@ func (r *run) writeFirst(first dts.Record) error {
 		case <-time.After(retryStore):
 		}
 	}
+}
+
+// neverRan ends an attempt whose start may be on the disk although nothing runs: it was written without an answer, and
+// the shard has gone since. Where it is not there, this changes nothing.
+func (r *run) neverRan(start dts.Record) {
+	end := lostRecord(dts.Lost{Task: r.task, Attempt: &start.Attempt}, dts.Micros(r.s.clock.now()))
+	end.Term = r.term
+	r.s.writer.add(pendingRecord{run: r, rec: end})
 }
 
 // started is told of a command's process, so that an orphan can be found after a crash.
@@ -184,7 +195,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	r.ended = true
 	r.show.Stop()
 	rec := r.rec
-	rec.Process, rec.Output, rec.Shown, rec.Away = r.process, out.Output, r.shown, r.away
+	rec.Process, rec.Output, rec.Shown = r.process, out.Output, r.shown
 	a := &rec.Attempt
 	a.State, a.Error = out.State, clean(out.Error)
 	a.DurationUS = took.Microseconds()

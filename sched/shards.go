@@ -63,8 +63,8 @@ func (l *loop) lose(set dts.ShardSet) (runs []*run) {
 		}
 	}
 	for _, it := range l.items {
-		if !set.Has(it.Shard) {
-			continue
+		if !set.Has(it.Shard) || it.state == held && it.RunAt.IsZero() {
+			continue // or it is not known where: a verb holds what is not in memory, and release sees
 		}
 		p := l.pools[poolOf(it.TargetType)]
 		switch it.state {

@@ -110,7 +110,7 @@ func (w *writer) write(batch []pendingRecord) {
 		if p.rec.After == nil || !stored {
 			continue
 		}
-		if p.rec.Away && p.rec.After.Status == dts.Pending {
+		if p.rec.After.Status == dts.Pending && !s.holds(p.rec.Task.Shard) {
 			s.wakeHolder(p.rec.Task.Shard, p.rec.Task.ID)
 		}
 		if s.bus.listening() {

@@ -37,7 +37,7 @@ func (s *Store) Load(ctx context.Context, ids []string) ([]*dts.Task, error) {
 
 // Write writes starts and ends of attempts. The shards of starts, and of ends whose start was not written, must be
 // held at the records' terms. An end whose start was written is accepted from whoever wrote that, also after the
-// shard has gone to another server.
+// shard has gone to another server; if the task then waits for its next attempt, Handoffs tells that server of it.
 func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error {
 	needed := make([]claim, 0, len(recs))
 	batch := make([]Stmt, 1, 1+3*len(recs))
@@ -51,7 +51,7 @@ func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) erro
 	}
 	for _, r := range recs {
 		if !inTask(r) || counted(r) || r.Output.Total > 0 {
-			batch = appendRecord(batch, r)
+			batch = appendRecord(batch, f, r)
 		}
 	}
 	batch[0] = fence(f, needed)
@@ -92,10 +92,13 @@ const (
 	insertOutput = `INSERT INTO outputs (tenant_id, task_id, number, head, tail, total)
 		SELECT ?, ?, ?, unhex(?), unhex(?), ? WHERE changes() > 0 ON CONFLICT DO NOTHING`
 
-	insertHandoff = `INSERT INTO handoffs (tenant_id, task_id, shard) SELECT ?, ?, ? WHERE changes() > 0 ON CONFLICT DO NOTHING`
+	// Whether the shard has gone is decided here, when the end is applied, and not when it was sent: who takes the shard
+	// later reads the task anyway.
+	insertHandoff = `INSERT INTO handoffs (tenant_id, task_id, shard) SELECT ?1, ?2, ?3 WHERE changes() > 0
+		AND NOT EXISTS (SELECT 1 FROM shards WHERE shard = ?3 AND node_id = ?4 AND term = ?5) ON CONFLICT DO NOTHING`
 )
 
-func appendRecord(batch []Stmt, r *dts.Record) []Stmt {
+func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 	t, a := r.Task, &r.Attempt
 	a.Process = r.Process
 	n := r.After
@@ -125,8 +128,8 @@ func appendRecord(batch []Stmt, r *dts.Record) []Stmt {
 	if o := &r.Output; o.Total > 0 {
 		batch = append(batch, Stmt{insertOutput, []any{t.TenantID, t.ID, a.Number, hexOf(o.Head), hexOf(o.Tail), o.Total}})
 	}
-	if r.Away && n.Status == dts.Pending {
-		batch = append(batch, Stmt{insertHandoff, []any{t.TenantID, t.ID, t.Shard}})
+	if r.Shown && n.Status == dts.Pending && !f.Alone {
+		batch = append(batch, Stmt{insertHandoff, []any{t.TenantID, t.ID, t.Shard, f.Node, f.Term(t.Shard)}})
 	}
 	return batch
 }

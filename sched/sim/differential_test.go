@@ -263,7 +263,7 @@ func (p *pair) write() {
 			n.Status, n.NextAttemptAt = dts.Pending, p.now.Add(time.Second)
 			n.RunAt, n.LastError = n.NextAttemptAt, "no"
 		}
-		rec.After, rec.Shown, rec.Away = n, p.r.IntN(2) == 0, p.r.IntN(2) == 0
+		rec.After, rec.Shown = n, p.r.IntN(2) == 0
 		if rec.Shown && p.r.IntN(2) == 0 { // its start was written, whoever holds the shard now
 			rec.Term, rec.Attempt.Node = t.Term, cmp.Or(t.Node, f.Node)
 		}

@@ -408,7 +408,7 @@ func (d *database) write(f dts.Fence, recs []*dts.Record) error {
 		if changed && r.Output.Total > 0 {
 			d.outputs[t.ID] = true
 		}
-		if changed && r.Away && n.Status == dts.Pending {
+		if changed && r.Shown && n.Status == dts.Pending && !f.Alone && d.holds(f, t.Shard, f.Term(t.Shard)) != nil {
 			d.hand[t.ID] = t.Shard
 		}
 	}
