@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -28,8 +29,10 @@ type cluster struct {
 	db    *sqlite.DB
 	look  *store.Store // of the test itself
 	nodes []*member
+	mu    sync.Mutex // of nodes, where servers tell each other something
 	began time.Time
-	deaf  bool // servers cannot tell each other anything
+	deaf  bool                 // servers cannot tell each other anything
+	opts  func(*sched.Options) // nil: as they are
 }
 
 // member is one server. Its way to the database can be cut.
@@ -133,20 +136,26 @@ func inCluster(t *testing.T, n int, f func(c *cluster)) {
 func (c *cluster) join(id string, edit ...func(*member)) *member {
 	c.t.Helper()
 	m := &member{c: c, id: id, cut: &cuttable{Backend: c.db}}
+	m.world = &world{t: c.t, run: &scripted{}, ctx: context.Background(), st: store.New(m.cut, store.Options{})}
 	for _, f := range edit {
 		f(m)
 	}
-	m.world = &world{t: c.t, run: &scripted{}, ctx: context.Background(), st: store.New(m.cut, store.Options{})}
-	m.s = sched.New(sched.Options{
+	o := sched.Options{
 		Store: m.st, Runner: m.run, Refused: func(err error) bool { return errors.Is(err, store.ErrRefused) },
 		NewTimer: func() timer.Timer { return timer.NewPortableClock(time.Now) },
 		Boottime: func() time.Duration { return time.Since(c.began) },
 		Node:     dts.Node{ID: id, Address: "http://" + id}, Peers: c,
 		Log: slog.New(slog.NewTextHandler(c.t.Output(), &slog.HandlerOptions{Level: slog.LevelError + 1})),
-	})
+	}
+	if c.opts != nil {
+		c.opts(&o)
+	}
+	m.s = sched.New(o)
 	if err := m.s.Start(m.ctx); err != nil {
 		c.t.Fatal(err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.nodes = append(c.nodes, m)
 	return m
 }
@@ -160,10 +169,14 @@ func (m *member) leave() {
 	if err := m.st.Close(); err != nil {
 		m.t.Error(err)
 	}
+	m.c.mu.Lock()
+	defer m.c.mu.Unlock()
 	m.c.nodes = slices.DeleteFunc(slices.Clone(m.c.nodes), func(o *member) bool { return o == m })
 }
 
 func (c *cluster) find(n dts.Node) *member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.nodes, func(m *member) bool { return m.id == n.ID })
 	if i < 0 || c.deaf {
 		return nil
