@@ -193,17 +193,23 @@ func (c *cluster) arrivals(due map[string]time.Time, limit time.Duration) map[st
 	return at
 }
 
-// measureTerm ends a server in good order while its tasks are due, and measures how late those are.
+// measureTerm ends a server in good order while its tasks are due, and measures how late those are. A command that
+// still runs fails later, and is tried again elsewhere.
 func (c *cluster) measureTerm(m *measured) {
 	c.t.Helper()
 	d := c.nodes[0]
 	due := c.row(d, time.Second, 20*time.Millisecond, 200)
 	time.Sleep(2 * time.Second)
+	flaky := c.flaky(d)
 	begun := time.Now()
 	took, code := d.end(syscall.SIGTERM)
 	if code != 0 {
 		c.t.Errorf("exit code %d after SIGTERM", code)
 	}
+	eventually(c.t, 5*time.Second, "another dts to try again what failed after it was handed over", func() bool {
+		k, err := c.nodes[1].api.Task(c.t.Context(), flaky)
+		return err == nil && k.Status == dts.Success && k.Attempts == 2 && k.Node != d.id()
+	})
 	var worst time.Duration
 	for id, at := range c.arrivals(due, time.Minute) {
 		if due[id].After(begun.Add(-time.Second)) {
@@ -214,6 +220,19 @@ func (c *cluster) measureTerm(m *measured) {
 	c.t.Logf("a SIGTERM ended a dts in %d ms; of its tasks the latest was late by %d ms", took.Milliseconds(), worst.Milliseconds())
 	c.launch(d, time.Minute)
 	c.awaitBalance()
+}
+
+// flaky starts a command that fails after a second, when it is tried for the first time.
+func (c *cluster) flaky(d *dtsNode) (id string) {
+	c.t.Helper()
+	q := api.TaskRequest{Spec: commandSpec("/bin/sh", "-c", "test $DTS_ATTEMPT -gt 1 || { sleep 1; exit 1; }")}
+	q.Retry = dts.Retry{MaxAttempts: 2, Backoff: dts.Fixed, BaseDelayMS: 200}
+	made, err := d.api.CreateTask(c.t.Context(), q)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	return made.Item.ID
 }
 
 // measureKill kills a server whose tasks are due soon, and measures when others fire the first and the last one.
