@@ -26,6 +26,7 @@ func (c *cluster) checkEnd() {
 		if err := r.saveDatabase(path); err != nil {
 			c.t.Fatal(err)
 		}
+		c.saved[r.name] = path
 		db, err := sql.Open("sqlite", path)
 		if err != nil {
 			c.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -71,6 +72,7 @@ type cluster struct {
 	sick   []span // in which rqlite had a fault
 	deaths []span // from the last that was seen of a server until it counted as dead
 	seen   memory
+	saved  map[string]string // copies of the databases at the end, by node of rqlite
 }
 
 // span is a stretch of time.
@@ -84,7 +86,7 @@ func newCluster(t *testing.T, seed uint64) *cluster {
 	needLinux(t)
 	c := &cluster{
 		judge: judge{t: t, target: newTarget(t, seed), runs: newRunLog(t), broken: map[string]int{}, counts: map[string]int{}},
-		seed:  seed, net: newNetwork(t), seen: newMemory(),
+		seed:  seed, net: newNetwork(t), seen: newMemory(), saved: map[string]string{},
 	}
 	c.replay = func() string { return "" }
 	c.stores = newRqlite(t, c.net)
@@ -93,7 +95,40 @@ func newCluster(t *testing.T, seed uint64) *cluster {
 	c.load = newLoad(t, c.anyone, c.target, c.runs)
 	c.load.mayFail.Store(true)
 	c.load.pause = 300 * time.Millisecond
+	t.Cleanup(c.keepEvidence)
 	return c
+}
+
+// keepEvidence copies the logs and the databases of a test that failed to where they stay.
+func (c *cluster) keepEvidence() {
+	if !c.t.Failed() {
+		return
+	}
+	dir := filepath.Join("..", "..", ".cache", "test-cluster", fmt.Sprintf("%s-%d", c.t.Name(), c.seed))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		c.t.Error(err)
+		return
+	}
+	keep := func(name, path string) {
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		}
+		if err != nil {
+			c.t.Log(err)
+		}
+	}
+	for _, d := range c.nodes {
+		keep(d.name+".log", d.logPath)
+	}
+	for _, r := range c.stores {
+		keep(r.name+".log", r.logPath)
+		if c.saved[r.name] != "" {
+			keep(r.name+".db", c.saved[r.name])
+		}
+	}
+	keep("commands.log", c.runs.path)
+	c.t.Logf("the logs and databases are in %s", dir)
 }
 
 // needLinux skips the test where there is no /proc.
