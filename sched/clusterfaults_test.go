@@ -393,3 +393,48 @@ func TestClusterStartAfterHandover(t *testing.T) {
 		time.Sleep(40 * time.Second)
 	})
 }
+
+// TestClusterRestartAfterACrash: a server that crashed comes back before the others count it as dead, when some of what
+// it held belongs to one that has come meanwhile.
+func TestClusterRestartAfterACrash(t *testing.T) {
+	inCluster(t, 1, func(c *cluster) {
+		time.Sleep(12 * time.Second)
+		crashed := c.nodes[0]
+		crashed.cut.off.Store(true)
+		c.nodes = nil
+		c.join("node-2")
+		time.Sleep(3 * time.Second)
+		c.join("node-1")
+		time.Sleep(5 * time.Second)
+		c.shared()
+		crashed.s.Stop(crashed.ctx) // it reaches nobody
+		crashed.st.Close()
+	})
+}
+
+// TestClusterStopWithoutStore: a server that gets no answers stops all the same.
+func TestClusterStopWithoutStore(t *testing.T) {
+	inCluster(t, 2, func(c *cluster) {
+		time.Sleep(12 * time.Second)
+		m := c.nodes[0]
+		m.every("* * * * * *", func(r *dts.RecurringTask) { r.OverlapPolicy = dts.OverlapSkip })
+		m.run.behave(takes(3 * time.Second))
+		time.Sleep(5 * time.Second)
+		m.cut.decide(func([]store.Stmt) fate { return fate{early: 10 * time.Second, cut: true} }) // as long as rqlite is asked
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		err := m.s.Stop(m.ctx)
+		if d := time.Since(began); err == nil || d > 90*time.Second {
+			t.Errorf("it stopped after %v: %v", d, err)
+		} else {
+			t.Log(d, err)
+		}
+		m.cut.fates.Store(nil)
+		if err := m.st.Close(); err != nil {
+			t.Error(err)
+		}
+		c.nodes = c.nodes[1:]
+		time.Sleep(25 * time.Second)
+		c.shared()
+	})
+}
