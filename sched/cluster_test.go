@@ -61,10 +61,13 @@ type fate struct {
 // decide sets what becomes of each call from now on.
 func (b *cuttable) decide(f func(batch []store.Stmt) fate) { b.fates.Store(&f) }
 
-// of is the fate of calls one of whose statements contains text, f; of others, that they are done.
+// of is the fate of calls one of whose statements contains text: f, which is asked for one at a time. Others are done.
 func of(text string, f func() fate) func(batch []store.Stmt) fate {
+	var mu sync.Mutex
 	return func(batch []store.Stmt) fate {
 		if slices.ContainsFunc(batch, func(s store.Stmt) bool { return strings.Contains(s.SQL, text) }) {
+			mu.Lock()
+			defer mu.Unlock()
 			return f()
 		}
 		return fate{}

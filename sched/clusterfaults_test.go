@@ -22,18 +22,17 @@ func TestClusterBeatWithoutAnswer(t *testing.T) {
 			lost.every("* * * * * *", nil)
 			time.Sleep(time.Second)
 		}
-		var first time.Time
+		var first atomic.Pointer[time.Time]
 		lost.cut.decide(of("UPDATE nodes SET beat", func() fate {
-			if first.IsZero() {
-				first = time.Now()
+			if now := time.Now(); first.CompareAndSwap(nil, &now) {
 				return fate{silent: true}
 			}
-			return fate{cut: time.Since(first) < 8*time.Second}
+			return fate{cut: time.Since(*first.Load()) < 8*time.Second}
 		}))
-		for first.IsZero() {
+		for first.Load() == nil {
 			time.Sleep(time.Second / 10)
 		}
-		time.Sleep(time.Until(first.Add(9 * time.Second)))
+		time.Sleep(time.Until(first.Load().Add(9 * time.Second)))
 		lost.cut.off.Store(true)
 		var dead time.Time
 		for range 400 {
@@ -252,10 +251,11 @@ func TestClusterDeadBeforeItLeft(t *testing.T) {
 	inCluster(t, 2, func(c *cluster) {
 		time.Sleep(12 * time.Second)
 		m := c.nodes[0]
-		var ended time.Time
+		var ended atomic.Pointer[time.Time]
 		m.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
 			<-ctx.Done()
-			ended = time.Now()
+			now := time.Now()
+			ended.Store(&now)
 			return dts.Outcome{State: dts.AttemptLost, Error: "lost"}
 		})
 		k := m.add(0, nil)
@@ -268,7 +268,7 @@ func TestClusterDeadBeforeItLeft(t *testing.T) {
 		}()
 		began := time.Now()
 		m.leave()
-		if d := ended.Sub(began); d > 3*time.Second {
+		if d := ended.Load().Sub(began); d > 3*time.Second {
 			t.Errorf("its run was stopped after %v", d)
 		}
 		if k = c.nodes[0].lookAt(c, k.ID); k.Status != dts.Success || k.Attempts != 2 {

@@ -322,7 +322,9 @@ func (x *chaos) abandon(crash bool) {
 	m := x.up[0]
 	x.up = x.up[1:]
 	x.mu.Lock()
+	x.gone = append(x.gone, m)
 	m.cut.off.Store(true)
+	m.cut.fates.Store(nil)
 	if crash {
 		x.dead[m] = true
 		for _, a := range x.runs {
@@ -336,7 +338,6 @@ func (x *chaos) abandon(crash bool) {
 	x.cluster.mu.Lock()
 	x.nodes = slices.DeleteFunc(slices.Clone(x.nodes), func(o *member) bool { return o == m })
 	x.cluster.mu.Unlock()
-	x.gone = append(x.gone, m)
 }
 
 // disturb makes a server's way to the database bad for a while.
