@@ -328,6 +328,9 @@ func (n *node) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.C
 	if err := n.begin(ctx, "create recurring"); err != nil {
 		return dts.Created[*dts.RecurringTask]{}, err
 	}
+	if r.ID == "" {
+		r.ID = dts.NewID(now)
+	}
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
 	if n.mine() < 0 {

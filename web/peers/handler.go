@@ -183,6 +183,11 @@ func (h *Handler) createTasks(ctx context.Context, _ *request, tasks []*dts.Task
 	if len(tasks) == 0 {
 		return nil, errIncomplete
 	}
+	// The caller may have asked another server before, whose answer it never got, and which may still be at it. Under
+	// one id each of the two would take the task for its own, and run it. Their key tells which of two ids is the task.
+	for _, t := range tasks {
+		t.ID = dts.NewID(time.Now())
+	}
 	list, err := h.Local.CreateTasks(ctx, tasks)
 	if err != nil {
 		return nil, err
@@ -228,6 +233,7 @@ func (h *Handler) createRecurring(ctx context.Context, q *request, _ []*dts.Task
 	}
 	f := q.Recurring
 	restore(&f.Value, f.Empty)
+	f.Value.ID = "" // as for tasks: it gets one of its own here
 	c, err := h.Local.CreateRecurring(ctx, &f.Value)
 	if err != nil {
 		return nil, err
