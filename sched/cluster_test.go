@@ -74,11 +74,17 @@ func of(text string, f func() fate) func(batch []store.Stmt) fate {
 	}
 }
 
-func (b *cuttable) fate(batch ...store.Stmt) (f fate) {
+// fate waits as long as the call is on its way: a read's end of ctx ends that, a write goes on.
+func (b *cuttable) fate(ctx context.Context, batch ...store.Stmt) (f fate) {
 	if decide := b.fates.Load(); decide != nil {
 		f = (*decide)(batch)
 	}
-	time.Sleep(f.early)
+	if f.early > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(f.early):
+		}
+	}
 	f.cut = f.cut || b.off.Load()
 	return f
 }
@@ -89,7 +95,7 @@ var (
 )
 
 func (b *cuttable) Query(ctx context.Context, l store.Level, s store.Stmt) (store.Rows, error) {
-	f := b.fate(s)
+	f := b.fate(ctx, s)
 	if f.cut || f.silent {
 		return nil, errCut
 	}
@@ -99,7 +105,7 @@ func (b *cuttable) Query(ctx context.Context, l store.Level, s store.Stmt) (stor
 }
 
 func (b *cuttable) Apply(ctx context.Context, batch ...store.Stmt) ([]store.Result, error) {
-	f := b.fate(batch...)
+	f := b.fate(context.WithoutCancel(ctx), batch...)
 	if f.cut {
 		return nil, errCut
 	}

@@ -200,15 +200,23 @@ func (l *loop) drain(idle chan struct{}) {
 }
 
 func (l *loop) checkIdle() {
-	if l.idle == nil || l.unwritten > 0 || l.pools[0].running > 0 || l.pools[1].running > 0 {
+	if l.pools[0].running > 0 || l.pools[1].running > 0 {
 		return
 	}
-	close(l.idle)
-	l.idle = nil
+	if l.allEnded != nil {
+		close(l.allEnded)
+		l.allEnded = nil
+	}
+	if l.idle != nil && l.unwritten == 0 {
+		close(l.idle)
+		l.idle = nil
+	}
 }
 
-// cancelAll stops every run because the server stops.
-func (l *loop) cancelAll() {
+// cancelAll stops every run because the server stops, and closes ended when none is left. nil: nobody waits for that.
+func (l *loop) cancelAll(ended chan struct{}) {
+	l.allEnded = ended
+	defer l.checkIdle()
 	for _, it := range l.items {
 		if it.state == running {
 			it.run.cancel(dts.ErrRunLost)

@@ -85,7 +85,8 @@ type loop struct {
 	paused    map[string]int // recurring tasks, with their shards
 	byRec     map[string]int // active runs in memory of each recurring task that may not overlap
 	unwritten int
-	idle      chan struct{} // closed when nothing runs any more, while draining
+	idle      chan struct{} // closed when nothing runs or is to be written any more, while draining
+	allEnded  chan struct{} // closed when nothing runs any more, after all runs were stopped
 	nextWake  time.Time
 }
 

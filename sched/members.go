@@ -447,7 +447,7 @@ func (m *members) expelled() {
 	if held := s.fence().Terms.Held(); held != 0 {
 		m.lose(held, true)
 	}
-	s.in.post(func(l *loop) { l.cancelAll() })
+	s.in.post(func(l *loop) { l.cancelAll(nil) })
 	why := "this server was declared dead by the others, and has not registered anew yet"
 	m.outside.Store(&why)
 	s.log.Error("this server was declared dead by the others: it stops what it runs, and registers anew")

@@ -256,9 +256,10 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	case <-idle:
 	case <-drainCtx.Done():
 		s.log.Warn("runs did not end in time and are stopped")
-		s.in.post(func(l *loop) { l.cancelAll() })
+		ended := make(chan struct{})
+		s.in.post(func(l *loop) { l.cancelAll(ended) })
 		select {
-		case <-idle:
+		case <-ended: // their results are flushed below, if the store takes them
 		case <-time.After(30 * time.Second): // a runner that does not stop: its tasks are LOST at the next start
 			s.log.Error("runs did not stop")
 		}

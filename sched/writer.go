@@ -81,9 +81,18 @@ func (w *writer) take() []pendingRecord {
 	return batch
 }
 
-// write writes a batch. What the store refuses as a whole is written one by one, so that one bad record does
-// not take others with it; one that is refused alone is given up, with a line in the log.
+// write writes a batch, and logs what was refused in it: in one line, because after others have taken over it may be all.
 func (w *writer) write(batch []pendingRecord) {
+	refused, err := w.put(batch)
+	if len(refused) > 0 {
+		t, a := refused[0].rec.Task, &refused[0].rec.Attempt
+		w.s.log.Error("results were refused and are lost", "results", len(refused), "first_task", t.ID, "first_attempt", a.Number, "err", err)
+	}
+}
+
+// put writes a batch. What the store refuses as a whole is written one by one, so that one bad record does not take
+// others with it; what is refused alone is given up, and returned with the last reason.
+func (w *writer) put(batch []pendingRecord) (refused []pendingRecord, reason error) {
 	s := w.s
 	recs := make([]*dts.Record, len(batch))
 	for i := range batch {
@@ -94,15 +103,17 @@ func (w *writer) write(batch []pendingRecord) {
 	switch {
 	case err == nil:
 	case s.o.Refused(err) && len(batch) > 1:
-		for _, p := range batch {
-			w.write([]pendingRecord{p})
+		for i := range batch {
+			one, err := w.put(batch[i : i+1])
+			if refused = append(refused, one...); err != nil {
+				reason = err
+			}
 		}
-		return
+		return refused, reason
 	case s.o.Refused(err):
-		t := batch[0].rec.Task
-		s.log.Error("a result was refused and is lost", "task", t.ID, "attempt", batch[0].rec.Attempt.Number, "err", err)
+		refused, reason = batch, err
 	default:
-		return // the scheduler ends; recovery finds the attempt
+		return nil, nil // the scheduler ends; recovery finds the attempt
 	}
 	now := s.clock.now()
 	for _, p := range batch {
@@ -130,6 +141,7 @@ func (w *writer) write(batch []pendingRecord) {
 			}
 		}
 	})
+	return refused, reason
 }
 
 // flush waits until everything is written.
