@@ -285,6 +285,11 @@ func (d *database) insertTasks(f dts.Fence, tasks []*dts.Task) ([]dts.Created[*d
 			return nil, dts.Errorf(dts.ErrConflict, "the idempotency key was used before with another request: %w", errRefused)
 		}
 	}
+	if !f.Alone { // all that the server believes to hold, not only what is needed
+		if err := d.fenced(f, f.Terms.Held().List()...); err != nil {
+			return nil, err
+		}
+	}
 	for _, t := range tasks {
 		if !f.Alone || !t.PickedAt.IsZero() {
 			if err := d.fenced(f, t.Shard); err != nil {
