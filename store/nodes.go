@@ -26,8 +26,7 @@ func (s *Store) Register(ctx context.Context, n dts.Node, alone bool) error {
 	for shard := range dts.Shards {
 		batch = append(batch, Stmt{`INSERT INTO shards (shard, tenant_id, node_id, term) VALUES (?, 'system', '', 0) ON CONFLICT DO NOTHING`, []any{shard}})
 	}
-	_, err := s.apply(ctx, "register", batch...)
-	return err
+	return s.direct(ctx, "register", batch...)
 }
 
 // Beat says that the server lives: now, by its clock, and how many beats it has sent. ErrRefused means that it was
