@@ -33,6 +33,7 @@ type data struct {
 	lock    *sqlite.DirLock
 	db      store.Backend
 	cluster *rqlite.DB   // db, when that is an rqlite cluster; else nil
+	file    *sqlite.DB   // db, when that is a file; else nil
 	st      *store.Store // nil until one is made; it closes db
 
 	failpoint func(name string) // nil but in a build for crash tests
@@ -65,7 +66,8 @@ func openData(ctx context.Context, dir string, group bool, cluster rqlite.Option
 		d.cluster, err = openCluster(ctx, dir, cluster, log)
 		d.db = d.cluster
 	} else {
-		d.db, err = openDatabase(ctx, dir, failpoint, log)
+		d.file, err = openDatabase(ctx, dir, failpoint, log)
+		d.db = d.file
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -146,9 +148,9 @@ func checkDataDir(dir string, group bool) error {
 	return nil
 }
 
-// Corrupt reports that the database was found to be damaged. An rqlite node that finds its copy damaged leaves the
+// Corrupt reports that the database was found to be damaged; it is asked before each start. An rqlite node that finds its copy damaged leaves the
 // others to work.
-func (d *data) Corrupt() bool { return d.db.Stats().Corrupt }
+func (d *data) Corrupt() bool { return d.file != nil && d.file.Corrupt() }
 
 // Close gives back the database and the directory.
 func (d *data) Close() error {

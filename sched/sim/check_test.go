@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"testing/synctest"
 	"time"
 
 	"dts"
@@ -9,6 +10,7 @@ import (
 // questions asks at the end of a history whether everything that is promised holds.
 func (w *world) questions() {
 	status := w.p.s.Status()
+	synctest.Wait() // what begins at this very instant has begun
 	w.db.mu.Lock()
 	w.log("", "status %+v", status)
 	for id, n := range w.tasks {
