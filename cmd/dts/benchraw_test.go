@@ -59,13 +59,25 @@ func TestLaterBy(t *testing.T) {
 
 func TestRawFlood(t *testing.T) {
 	var mu sync.Mutex
-	seen := map[string]int{}
+	seen, from := map[string]int{}, map[string]bool{}
+	all := make(chan struct{}) // closed when all four connections have sent something: until then none is answered
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
 		b.ReadFrom(r.Body)
 		mu.Lock()
 		seen[b.String()+" "+r.RemoteAddr]++
+		if from[r.RemoteAddr] = true; len(from) == 4 {
+			select {
+			case <-all:
+			default:
+				close(all)
+			}
+		}
 		mu.Unlock()
+		select {
+		case <-all:
+		case <-time.After(10 * time.Second):
+		}
 		if b.String() == "300" {
 			http.Error(w, "not this one", http.StatusConflict)
 			return

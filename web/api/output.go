@@ -238,6 +238,10 @@ func (f *follower) follow() error {
 					return err
 				}
 			}
+			// The attempt may have ended after the task was read.
+			if t, err = f.h.Store.Task(f.s.ctx, f.tenant, f.id); err != nil {
+				return err
+			}
 			return f.s.send("end", OutputEnd{Attempt: a.Number, State: a.State, Status: t.Status, Error: a.Error})
 		case t.Status.Terminal() && a == nil:
 			return f.s.send("end", OutputEnd{Status: t.Status, Error: t.LastError})

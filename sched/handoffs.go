@@ -1,0 +1,74 @@
+package sched
+
+import (
+	"time"
+
+	"dts"
+)
+
+// How a server learns of tasks that another one has made ready to run in its shards: it is told, and asks as well.
+
+const (
+	handoffEvery = time.Second // how often the store is asked
+	handoffChunk = 1000        // tasks taken up at once
+)
+
+// Peers tells other servers what they would else find out later. Its methods return at once.
+type Peers interface {
+	// Poke tells a server to look at who holds what: someone has come or gone, or shards were released.
+	Poke(n dts.Node)
+	// Wake tells a server of tasks that were made ready to run in shards that it holds.
+	Wake(n dts.Node, ids []string)
+}
+
+// Wake takes up tasks that another server has made ready to run in shards that this one holds.
+func (s *Scheduler) Wake(ids []string) { s.settle(ids, nil) }
+
+// wakeHolder tells the holder of a shard of tasks that were made ready there.
+func (s *Scheduler) wakeHolder(shard int, ids ...string) {
+	p := s.Placement()
+	if n, found := p.Node(p.Holders[shard]); found && n.ID != p.Self {
+		s.o.Peers.Wake(n, ids)
+	}
+}
+
+// handoffLoop takes up what other servers have made ready to run, where they could not tell.
+func (s *Scheduler) handoffLoop() {
+	tick := time.NewTicker(handoffEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		held := s.fence().Terms.Held()
+		if held == 0 {
+			continue
+		}
+		ids, err := s.o.Store.Handoffs(s.ctx, held, handoffChunk)
+		if err == nil && len(ids) > 0 {
+			if err = s.takeUp(ids); err == nil {
+				err = s.o.Store.DeleteHandoffs(s.ctx, s.fence(), ids)
+			}
+		}
+		if err != nil && !s.o.Refused(err) {
+			s.logStore("take up handoffs", err)
+		}
+	}
+}
+
+// takeUp reads tasks and gives the loop those that are its own.
+func (s *Scheduler) takeUp(ids []string) error {
+	tasks, err := s.o.Store.Load(s.ctx, ids)
+	if err != nil {
+		return err
+	}
+	s.in.post(func(l *loop) {
+		s.strangers.Add(1)
+		for _, t := range tasks {
+			l.add(t.Entry(), nil)
+		}
+	})
+	return nil
+}
