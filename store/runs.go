@@ -45,12 +45,12 @@ func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) erro
 		if !r.Shown {
 			needed = append(needed, claim{int64(r.Task.Shard), r.Term})
 		}
-		if inTask(r) && !counted(r) && r.Output.Total == 0 {
+		if standsAlone(r) {
 			batch = append(batch, Stmt{endAlone, endArgs(r)}) // all of them together
 		}
 	}
 	for _, r := range recs {
-		if !inTask(r) || counted(r) || r.Output.Total > 0 {
+		if !standsAlone(r) {
 			batch = appendRecord(batch, f, r)
 		}
 	}
@@ -152,6 +152,9 @@ func inTask(r *dts.Record) bool {
 	a := &r.Attempt
 	return r.After != nil && a.Number == 1 && a.State == dts.AttemptSuccess && !r.Shown && r.Task.TargetType == dts.HTTPCallback
 }
+
+// standsAlone reports whether a record is an end that changes its task's row and nothing else.
+func standsAlone(r *dts.Record) bool { return inTask(r) && !counted(r) && r.Output.Total == 0 }
 
 func hexOf(b []byte) string {
 	const digits = "0123456789ABCDEF"
