@@ -163,7 +163,9 @@ func (l *loop) unstart(it *item) {
 		return
 	}
 	now := l.s.clock.now()
-	it.task.RunAt = now.Add(retryStore)
+	again := *it.task // what was to be written may still be on its way, and refers to the other one
+	again.RunAt = now.Add(retryStore)
+	it.task = &again
 	l.count(it, 1)
 	l.toClaimed(it, now)
 	l.release(it)

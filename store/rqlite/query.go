@@ -124,14 +124,14 @@ func (d *DB) pause(ctx context.Context, wait time.Duration) bool {
 // ask sends a query to the node, once. A long query may take as long as ctx lets it; a node that says nothing at all, because
 // it is paused or cut off, is given up soon after quiet.
 func (n *node) ask(ctx context.Context, quiet time.Duration, level store.Level, query string, args []any) (*gorqlite.QueryResult, attempt) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	asked, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(quiet, func() {
-		if !n.answers(ctx, level) {
+		if !n.answers(asked, level) {
 			cancel(errQuiet)
 		}
 	}).Stop()
-	ctx, c := newCall(ctx, n)
+	ctx, c := newCall(asked, n)
 	res, err := n.reads[level].QueryParameterizedContext(ctx, []gorqlite.ParameterizedStatement{{Query: query, Arguments: args}})
 	if c.err != nil && errors.Is(context.Cause(ctx), errQuiet) {
 		c.err = errQuiet

@@ -176,7 +176,8 @@ func FuzzDecode(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		q, tasks, err := decode(bytes.NewReader(b))
 		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20+1000*uint64(len(b)) {
+		// gob allocates up to 10 MiB ahead of what it has read, whatever a length says.
+		if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20+1000*uint64(len(b)) {
 			t.Errorf("%d bytes took %d to decode", len(b), took)
 		}
 		if err == nil && len(tasks) != q.Count {
