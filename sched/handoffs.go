@@ -64,11 +64,14 @@ func (s *Scheduler) takeUp(ids []string) error {
 	if err != nil {
 		return err
 	}
-	s.in.post(func(l *loop) {
-		s.strangers.Add(1)
-		for _, t := range tasks {
-			l.add(t.Entry(), nil)
-		}
-	})
+	s.in.post(func(l *loop) { l.takeUp(tasks) })
 	return nil
+}
+
+// takeUp adds tasks that were read from the store.
+func (l *loop) takeUp(tasks []*dts.Task) {
+	l.s.strangers.Add(1)
+	for _, t := range tasks {
+		l.add(t.Entry(), nil)
+	}
 }

@@ -223,7 +223,7 @@ func (m *members) expelled() {
 	s := m.s
 	s.lease.Store(0)
 	if held := s.fence().Terms.Held(); held != 0 {
-		m.lose(held, true)
+		m.lose(held)
 	}
 	s.in.post(func(l *loop) { l.cancelAll(nil) })
 	why := "this server was declared dead by the others, and has not registered anew yet"
@@ -240,7 +240,7 @@ func (m *members) register() time.Duration {
 		return retryStore
 	}
 	if found && last.Incarnation != s.fence().Incarnation && last.Incarnation != m.asked && last.State.Runs() {
-		why := "another server runs under this one's id; was the data directory copied? Stop one of them, remove its file " + nodeIDFile + " and start it again"
+		why := "another server runs under this one's id; was the data directory copied? Stop one of them, remove its file node-id and start it again"
 		if old := m.outside.Swap(&why); old == nil || *old != why {
 			s.log.Error(why)
 		}
@@ -254,8 +254,6 @@ func (m *members) register() time.Duration {
 	m.outside.Store(nil)
 	return 0
 }
-
-const nodeIDFile = "node-id"
 
 // register makes this server known under a new incarnation, and ends what its earlier ones left in the middle. It
 // holds nothing yet. What was left running is killed: by the process before this one, or by runs whose results were

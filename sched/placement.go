@@ -40,7 +40,7 @@ func (m *members) arrange(all *dts.Members) time.Duration {
 	}
 	if lost != 0 {
 		s.log.Error("shards are held by another server", "shards", lost.Len())
-		m.lose(lost, true)
+		m.lose(lost)
 	}
 	if give|stray != 0 {
 		var err error
@@ -211,15 +211,13 @@ func (m *members) forget(set dts.ShardSet) {
 	m.s.held.Store(&f)
 }
 
-// lose gives up shards that are lost already. stop also ends their runs: nobody waits for their results.
-func (m *members) lose(set dts.ShardSet, stop bool) {
+// lose gives up shards that are lost already, and ends their runs: nobody waits for their results.
+func (m *members) lose(set dts.ShardSet) {
 	runs := m.stopIn(set)
 	m.forget(set)
-	if stop {
-		for _, r := range runs {
-			r.handOver()
-			r.cancel(dts.ErrRunLost)
-		}
+	for _, r := range runs {
+		r.handOver()
+		r.cancel(dts.ErrRunLost)
 	}
 }
 

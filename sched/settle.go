@@ -48,10 +48,7 @@ func (s *Scheduler) settle(fresh, mine []string) {
 					l.drop(it)
 				}
 			}
-			s.strangers.Add(1)
-			for _, t := range tasks {
-				l.add(t.Entry(), nil)
-			}
+			l.takeUp(tasks)
 		})
 	})
 }
