@@ -129,7 +129,9 @@ func (s *Scheduler) takeShards(ctx context.Context, takes []dts.Take) error {
 	s.held.Store(&f)
 	s.in.post(func(l *loop) { l.gain(set, terms, paused) })
 	s.wakePlanner()
-	s.log.Info("took shards", "shards", set.Len(), "held", terms.Held().Len())
+	if !s.alone() {
+		s.log.Info("took shards", "shards", set.Len(), "held", terms.Held().Len())
+	}
 	return nil
 }
 
