@@ -22,6 +22,8 @@ var mayImport = map[string][]string{
 	".":                       {},
 	"migrations":              {},
 	"sched/cron/...":          {"sched/cron"},
+	"sched/calendar":          {".", "sched/cron"},
+	"sched/timetable":         {".", "sched/cron", "sched/calendar"},
 	"sched/...":               {".", "sched/..."},
 	"exec/...":                {"."},
 	"store":                   {".", "migrations"},

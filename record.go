@@ -71,9 +71,10 @@ type Change struct {
 // planned_through and status are asserted), New what it becomes.
 type Plan struct {
 	Old, New *RecurringTask
-	Insert   []*Task  // new occurrences
-	Changes  []Change // upcoming occurrences that go or change
-	Skips    []Skip   // instants that will not run
+	Insert   []*Task     // new occurrences
+	Changes  []Change    // upcoming occurrences that go or change
+	Skips    []Skip      // instants that will not run
+	Unskip   []time.Time // where skips begin that do not count any more; deleted before Skips are written
 }
 
 // Lost is an attempt that was running when its node's term ended.

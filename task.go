@@ -85,6 +85,8 @@ const (
 	ReasonExpired   Reason = "EXPIRED"   // expires_at had passed
 	ReasonRemoved   Reason = "REMOVED"   // someone removed or cancelled the planned occurrence
 	ReasonCancelled Reason = "CANCELLED" // the recurring task was cancelled before the instant was planned
+	ReasonCalendar  Reason = "CALENDAR"  // a calendar excludes it
+	ReasonBlackout  Reason = "BLACKOUT"  // a blackout window was open
 )
 
 // Spec is what to run and how: shared by one-time tasks and, as the template, by recurring tasks.
@@ -151,6 +153,8 @@ type Task struct {
 	Node           string `json:"node,omitempty" doc:"the node that runs it or ran it last"`
 
 	Unresolved int `json:"unresolved_dependencies_count"`
+
+	WaitsFor Reason `json:"waits_for,omitempty" enum:"OVERLAP,BLACKOUT" doc:"of a PENDING task that is due: what keeps it from starting"`
 
 	Overlap OverlapPolicy `json:"-"` // of the recurring task; empty: ALLOW
 	Shard   int           `json:"-"`

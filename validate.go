@@ -3,6 +3,7 @@ package dts
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,6 +17,8 @@ const (
 	MaxLabel       = 128
 	MaxKey         = 256 // idempotency keys
 	MaxBulk        = 10_000
+	MaxCatchUp     = 1000   // missed instants that RUN_ALL_MISSED makes up for at once
+	MaxBackfill    = 10_000 // instants that one backfill replays
 	MaxTimeout     = 7 * 24 * time.Hour
 	// PastAllowed is how far in the past a run_at may be; it runs at once.
 	PastAllowed = time.Hour
@@ -103,46 +106,14 @@ func (t *Task) Normalize(now time.Time) error {
 func (r *RecurringTask) Normalize() error {
 	var f fieldErrors
 	f.merge("", r.Spec.Normalize())
-	switch {
-	case r.Cron == "" && r.IntervalSeconds == 0:
-		f.add("cron", "is missing; give cron or interval_seconds")
-	case r.Cron != "" && r.IntervalSeconds != 0:
-		f.add("interval_seconds", "cannot be set together with cron; keep one")
-	case r.IntervalSeconds != 0:
-		checkSeconds(&f, "interval_seconds", r.IntervalSeconds, 1, 10*365*24*3600)
-	}
-	r.StartTime, r.EndTime = Micros(r.StartTime), Micros(r.EndTime)
-	if !r.EndTime.IsZero() && !r.StartTime.IsZero() && r.EndTime.Before(r.StartTime) {
-		f.add("end_time", "is before start_time")
-	}
-	for _, x := range []struct {
-		field string
-		at    time.Time
-	}{{"start_time", r.StartTime}, {"end_time", r.EndTime}} {
-		if !x.at.IsZero() && (x.at.Year() < 1970 || x.at.Year() > 2150) {
-			f.add(x.field, "%s is out of range; use 1970 to 2150", x.at.Format(time.RFC3339))
-		}
-	}
-	if r.MaxRuns < 0 {
-		f.add("max_runs", "is negative; use 0 for no limit")
-	}
-	switch r.CatchUpMode {
-	case "":
-		r.CatchUpMode = RunLatest
-	case RunLatest, SkipMissed:
-	default:
-		f.add("catch_up_mode", "%q is not known; use RUN_LATEST or SKIP_MISSED", clip(string(r.CatchUpMode)))
-	}
-	if r.MisfireAfterSeconds == 0 {
-		r.MisfireAfterSeconds = 60
-	}
-	checkSeconds(&f, "misfire_after_seconds", r.MisfireAfterSeconds, 1, 365*24*3600)
+	r.Schedule.normalize(&f)
+	r.checkMissed(&f)
 	switch r.OverlapPolicy {
 	case "":
 		r.OverlapPolicy = OverlapAllow
-	case OverlapAllow, OverlapSkip:
+	case OverlapAllow, OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancel:
 	default:
-		f.add("overlap_policy", "%q is not known; use ALLOW or SKIP", clip(string(r.OverlapPolicy)))
+		f.add("overlap_policy", "%q is not known; use ALLOW, SKIP, BUFFER_ONE, BUFFER_ALL or CANCEL_RUNNING", clip(string(r.OverlapPolicy)))
 	}
 	checkKey(&f, r.IdempotencyKey)
 	checkText(&f, "created_by", r.CreatedBy, MaxName)
@@ -150,6 +121,118 @@ func (r *RecurringTask) Normalize() error {
 		r.TenantID = DefaultTenant
 	}
 	return f.err()
+}
+
+// normalize checks a schedule, apart from what packages cron and calendar know.
+func (s *Schedule) normalize(f *fieldErrors) {
+	given := 0
+	for _, is := range [...]bool{s.Cron != "", s.IntervalSeconds != 0, s.RRule != ""} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		f.add("cron", "is missing; give cron, interval_seconds or rrule")
+	case s.Cron != "" && s.IntervalSeconds != 0:
+		f.add("interval_seconds", "cannot be set together with cron; keep one")
+	case given > 1:
+		f.add("rrule", "cannot be set together with cron or interval_seconds; keep one")
+	case s.IntervalSeconds != 0:
+		checkSeconds(f, "interval_seconds", s.IntervalSeconds, 1, 10*365*24*3600)
+	}
+	switch s.DSTGap {
+	case "", GapRunAfter, GapSkip:
+	default:
+		f.add("dst_gap", "%q is not known; use RUN_AFTER or SKIP", clip(string(s.DSTGap)))
+	}
+	switch s.DSTOverlap {
+	case "", OverlapFirst, OverlapSecond, OverlapBoth:
+	default:
+		f.add("dst_overlap", "%q is not known; use FIRST, SECOND or BOTH, or leave it out", clip(string(s.DSTOverlap)))
+	}
+	s.StartTime, s.EndTime = Micros(s.StartTime), Micros(s.EndTime)
+	if !s.EndTime.IsZero() && !s.StartTime.IsZero() && s.EndTime.Before(s.StartTime) {
+		f.add("end_time", "is before start_time")
+	}
+	for _, x := range []struct {
+		field string
+		at    time.Time
+	}{{"start_time", s.StartTime}, {"end_time", s.EndTime}} {
+		if !x.at.IsZero() && (x.at.Year() < 1970 || x.at.Year() > 2150) {
+			f.add(x.field, "%s is out of range; use 1970 to 2150", x.at.Format(time.RFC3339))
+		}
+	}
+	if s.MaxRuns < 0 {
+		f.add("max_runs", "is negative; use 0 for no limit")
+	}
+	checkSeconds(f, "jitter_seconds", s.JitterSeconds, 0, 24*3600)
+	s.ExcludeCalendars = calendarNames(f, "exclude_calendars", s.ExcludeCalendars)
+	s.RequireCalendars = calendarNames(f, "require_calendars", s.RequireCalendars)
+	calendars := len(s.ExcludeCalendars) + len(s.RequireCalendars)
+	switch s.CalendarShift {
+	case "":
+	case ShiftNext, ShiftPrevious:
+		if calendars == 0 {
+			f.add("calendar_shift", "moves what a calendar excludes, and there is none; give exclude_calendars or require_calendars")
+		}
+	default:
+		f.add("calendar_shift", "%q is not known; use NEXT_BUSINESS_DAY or PREVIOUS_BUSINESS_DAY, or leave it out", clip(string(s.CalendarShift)))
+	}
+	if calendars > 0 && strings.TrimSpace(s.Cron) == "@reboot" {
+		f.add("cron", "cannot be @reboot together with calendars: when a machine boots nobody plans")
+	}
+}
+
+// calendarNames checks a list of calendars and drops what is in it twice.
+func calendarNames(f *fieldErrors, field string, list []string) []string {
+	if len(list) > MaxCalendarsUsed {
+		f.add(field, "has %d entries; at most %d are allowed", len(list), MaxCalendarsUsed)
+		return nil
+	}
+	var names []string
+	for _, name := range list {
+		checkCalendarName(f, field, name)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkMissed checks what a recurring task says of instants that are missed, and fills in the defaults.
+func (r *RecurringTask) checkMissed(f *fieldErrors) {
+	switch r.CatchUpMode {
+	case "":
+		r.CatchUpMode = RunLatest
+	case RunLatest, RunOneNow, RunAllMissed, SkipMissed:
+	default:
+		f.add("catch_up_mode", "%q is not known; use RUN_LATEST, RUN_ONE_NOW, RUN_ALL_MISSED or SKIP_MISSED", clip(string(r.CatchUpMode)))
+	}
+	if r.MisfireAfterSeconds == 0 {
+		r.MisfireAfterSeconds = 60
+	}
+	checkSeconds(f, "misfire_after_seconds", r.MisfireAfterSeconds, 1, 365*24*3600)
+	checkSeconds(f, "catch_up_window_seconds", r.CatchUpWindowSeconds, 0, 100*365*24*3600)
+	if r.CatchUpMode != RunAllMissed {
+		if r.CatchUpLimit != 0 {
+			f.add("catch_up_limit", "is for catch_up_mode RUN_ALL_MISSED; the others run one at most")
+		}
+		if r.CatchUpPacingSeconds != 0 {
+			f.add("catch_up_pacing_seconds", "is for catch_up_mode RUN_ALL_MISSED; the others run one at most")
+		}
+		return
+	}
+	if r.CatchUpLimit == 0 {
+		r.CatchUpLimit = 100
+	}
+	if r.CatchUpLimit < 1 || r.CatchUpLimit > MaxCatchUp {
+		f.add("catch_up_limit", "is %d; use 1 to %d", r.CatchUpLimit, MaxCatchUp)
+	}
+	if r.CatchUpPacingSeconds == 0 {
+		r.CatchUpPacingSeconds = 1
+	}
+	checkSeconds(f, "catch_up_pacing_seconds", r.CatchUpPacingSeconds, 0.001, 24*3600)
 }
 
 // InRange reports whether a time can be kept and makes sense as an instant: 1970 to about 100 years ahead.

@@ -258,6 +258,72 @@ func questions(t *testing.T) (list []question) {
 	ask("DeleteHandoffs", func(st *store.Store, f dts.Fence) (any, error) {
 		return none(st.DeleteHandoffs(ctx, f, []string{plain.ID}))
 	})
+	holidays := &dts.Calendar{TenantID: tenant, Name: "off", Days: []string{"12-25"}, Version: 1, CreatedAt: now, UpdatedAt: now}
+	for range 2 {
+		ask("CreateCalendar", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.CreateCalendar(ctx, holidays)) })
+	}
+	more := *holidays
+	more.Version, more.Description = 2, "x'"
+	ask("CreateCalendar", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.CreateCalendar(ctx, &more)) })
+	closed := &dts.Blackout{ID: dts.NewID(now), TenantID: tenant, Name: "n'", Calendar: "off", Action: dts.BlackoutWait, CreatedAt: now}
+	nowhere := *closed
+	nowhere.ID, nowhere.Calendar = dts.NewID(now), "none"
+	using := *rec
+	using.ID, using.IdempotencyKey, using.ExcludeCalendars = dts.NewID(now), "", []string{"off"}
+	lacking := using
+	lacking.ID, lacking.ExcludeCalendars, lacking.RequireCalendars = dts.NewID(now), nil, []string{"none"}
+	for _, r := range []*dts.RecurringTask{&using, &lacking} {
+		ask("InsertRecurring", func(st *store.Store, f dts.Fence) (any, error) {
+			return st.InsertRecurring(ctx, f, dts.Plan{New: r, Skips: []dts.Skip{{TenantID: tenant, RecurringTaskID: r.ID, From: now, To: now.Add(time.Hour), Count: 2, Reason: dts.ReasonCalendar}}})
+		})
+	}
+	for _, b := range []*dts.Blackout{closed, closed, &nowhere} {
+		ask("CreateBlackout", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.CreateBlackout(ctx, b, 3)) })
+	}
+	for range 2 {
+		ask("ReplaceCalendar", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.ReplaceCalendar(ctx, &more, 1)) })
+	}
+	ask("ReplaceCalendar", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.ReplaceCalendar(ctx, holidays, 7)) })
+	ask("RecurringTask", func(st *store.Store, _ dts.Fence) (any, error) { return st.RecurringTask(ctx, tenant, using.ID) })
+	waits := task(t, func(k *dts.Task) {})
+	waiting := *waits
+	waiting.WaitsFor = dts.ReasonBlackout
+	ask("InsertTasks", func(st *store.Store, f dts.Fence) (any, error) { return st.InsertTasks(ctx, f, []*dts.Task{waits}) })
+	ask("Change", func(st *store.Store, f dts.Fence) (any, error) {
+		return none(st.Change(ctx, f, []dts.Change{{Old: waits, New: &waiting}}, now))
+	})
+	look := func() {
+		ask("Calendar", func(st *store.Store, _ dts.Fence) (any, error) { return st.Calendar(ctx, tenant, "off") })
+		ask("Calendars", func(st *store.Store, _ dts.Fence) (any, error) { return st.Calendars(ctx, tenant) })
+		ask("CalendarVersions", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.CalendarVersions(ctx, tenant, []string{"off", "none"})
+		})
+		ask("Blackout", func(st *store.Store, _ dts.Fence) (any, error) { return st.Blackout(ctx, tenant, closed.ID) })
+		ask("Blackouts", func(st *store.Store, _ dts.Fence) (any, error) { return st.Blackouts(ctx, tenant) })
+		ask("AllBlackouts", func(st *store.Store, _ dts.Fence) (any, error) { return st.AllBlackouts(ctx) })
+		ask("TimeRules", func(st *store.Store, _ dts.Fence) (any, error) { return st.TimeRules(ctx) })
+		ask("Waiting", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10)
+		})
+		ask("SkipsAfter", func(st *store.Store, _ dts.Fence) (any, error) { return st.SkipsAfter(ctx, using.ID, now.Add(time.Minute)) })
+	}
+	look()
+	for range 2 {
+		ask("DeleteCalendar", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.DeleteCalendar(ctx, tenant, "off", 4)) })
+		ask("DeleteBlackout", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.DeleteBlackout(ctx, tenant, closed.ID, 5)) })
+	}
+	over := using
+	over.Status = dts.Ended
+	ask("SavePlans", func(st *store.Store, f dts.Fence) (any, error) {
+		r, err := st.RecurringTask(ctx, tenant, using.ID)
+		if err != nil {
+			return nil, err
+		}
+		over.Replan = 0
+		return none(st.SavePlans(ctx, f, []dts.Plan{{Old: r, New: &over, Unskip: []time.Time{now}}}, now)[0])
+	})
+	ask("DeleteCalendar", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.DeleteCalendar(ctx, tenant, "off", 6)) })
+	look()
 	for range 2 {
 		ask("DeleteToken", func(st *store.Store, _ dts.Fence) (any, error) { return st.DeleteToken(ctx, "x'AB'") })
 	}

@@ -28,10 +28,18 @@ func (s *Store) InsertRecurring(ctx context.Context, f dts.Fence, p dts.Plan) (d
 			batch = append(batch, Stmt{insertKeyedTask, append(newTaskArgs(t), r.TenantID, r.IdempotencyKey, r.ID)})
 		}
 	}
+	for i := range p.Skips {
+		batch = append(batch, skipStmt(&p.Skips[i], r.CreatedAt))
+	}
+	calendars := len(batch)
+	batch = append(batch, haveCalendars(r)...)
 	if !f.Alone {
 		batch = append(batch, fence(f, claims(f, r.Shard)))
 	}
 	if _, err := s.apply(ctx, "insert recurring task", batch...); err != nil {
+		if refused, is := errors.AsType[*RefusedError](err); is && refused.Index == calendars && len(r.Calendars()) > 0 {
+			return none, dts.Invalid("exclude_calendars", "a calendar that is used here was deleted just now")
+		}
 		if r.IdempotencyKey != "" && refusedBefore(err, len(batch)-1, f.Alone) {
 			return none, keyConflict(err, []string{r.IdempotencyKey})
 		}
@@ -190,11 +198,11 @@ func (s *Store) SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, no
 const (
 	assertRecurring = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
 		SELECT 1 FROM recurring_tasks WHERE recurring_task_id = ? AND tenant_id = ?
-		AND status = ? AND plan_version = ? AND planned_through = ?)`
+		AND status = ? AND plan_version = ? AND planned_through = ? AND replan = ?)`
 
 	// The counts are left alone: finishing runs moves them.
 	updateRecurring = `UPDATE recurring_tasks SET status = ?, name = ?, plan_version = ?, planned_through = ?, plan_at = ?,
-			paused_at = ?, paused_until = ?, pause_note = ?, updated_at = ?, spec = ?
+			paused_at = ?, paused_until = ?, pause_note = ?, updated_at = ?, spec = ?, replan = ?
 		WHERE recurring_task_id = ?`
 )
 
@@ -207,16 +215,20 @@ func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) []Stmt {
 		o, n := p.Old, p.New
 		shards = append(shards, o.Shard)
 		insert = append(insert, p.Insert...)
-		batch = append(batch, Stmt{assertRecurring, []any{o.ID, o.TenantID, string(o.Status), o.PlanVersion, o.PlannedThrough.UnixMicro()}})
+		batch = append(batch, Stmt{assertRecurring, []any{o.ID, o.TenantID, string(o.Status), o.PlanVersion, o.PlannedThrough.UnixMicro(), o.Replan}})
+		batch = append(batch, haveCalendars(n)...)
 		for i := range p.Changes {
 			batch = appendChange(batch, &p.Changes[i], now)
+		}
+		for _, from := range p.Unskip {
+			batch = append(batch, Stmt{`DELETE FROM skips WHERE recurring_task_id = ? AND from_at = ?`, []any{o.ID, from.UnixMicro()}})
 		}
 		for i := range p.Skips {
 			batch = append(batch, skipStmt(&p.Skips[i], now))
 		}
 		batch = append(batch, Stmt{updateRecurring, []any{
 			string(n.Status), n.Name, n.PlanVersion, n.PlannedThrough.UnixMicro(), micros(n.PlanAt),
-			micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), encodeRecurring(n), n.ID}})
+			micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), encodeRecurring(n), n.Replan, n.ID}})
 	}
 	batch[0] = fence(f, claims(f, shards...))
 	slices.SortStableFunc(insert, func(a, b *dts.Task) int { return a.RunAt.Compare(b.RunAt) })
@@ -244,4 +256,15 @@ func (s *Store) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error
 	err = s.query(ctx, "read last skip", OwnWrites, Stmt{selectSkip + `WHERE recurring_task_id = ? ORDER BY from_at DESC LIMIT 1`, []any{id}},
 		func(r scanner) (err error) { k, err = scanSkip(r); return err })
 	return k, err
+}
+
+// SkipsAfter returns the skipped ranges of a recurring task that reach beyond an instant.
+func (s *Store) SkipsAfter(ctx context.Context, id string, at time.Time) (list []*dts.Skip, err error) {
+	err = s.query(ctx, "read skips ahead", OwnWrites, Stmt{selectSkip + `WHERE recurring_task_id = ? AND to_at > ? ORDER BY from_at`, []any{id, at.UnixMicro()}},
+		func(r scanner) error {
+			k, err := scanSkip(r)
+			list = append(list, k)
+			return err
+		})
+	return list, err
 }

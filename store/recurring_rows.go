@@ -13,18 +13,22 @@ import (
 type storedRecurring struct {
 	dts.Spec
 	dts.Schedule
-	CatchUpMode         dts.CatchUpMode   `json:"catch_up_mode"`
-	MisfireAfterSeconds float64           `json:"misfire_after_seconds"`
-	OverlapPolicy       dts.OverlapPolicy `json:"overlap_policy"`
+	CatchUpMode          dts.CatchUpMode   `json:"catch_up_mode"`
+	MisfireAfterSeconds  float64           `json:"misfire_after_seconds"`
+	CatchUpWindowSeconds float64           `json:"catch_up_window_seconds,omitempty"`
+	CatchUpLimit         int               `json:"catch_up_limit,omitempty"`
+	CatchUpPacingSeconds float64           `json:"catch_up_pacing_seconds,omitempty"`
+	OverlapPolicy        dts.OverlapPolicy `json:"overlap_policy"`
 }
 
 func encodeRecurring(r *dts.RecurringTask) string {
-	return jsonOf(storedRecurring{r.Spec, r.Schedule, r.CatchUpMode, r.MisfireAfterSeconds, r.OverlapPolicy})
+	return jsonOf(storedRecurring{r.Spec, r.Schedule, r.CatchUpMode, r.MisfireAfterSeconds,
+		r.CatchUpWindowSeconds, r.CatchUpLimit, r.CatchUpPacingSeconds, r.OverlapPolicy})
 }
 
 const recurringColumns = `recurring_task_id, tenant_id, shard, status, name, plan_version, planned_through, plan_at,
 	runs_count, completed_count, last_run_at, last_status, paused_at, paused_until, pause_note,
-	created_at, created_by, updated_at, idempotency_key, spec`
+	created_at, created_by, updated_at, idempotency_key, spec, replan`
 
 // The next planned occurrence is looked up where it is read: keeping it in the row would cost a write a run.
 const selectRecurring = `SELECT ` + recurringColumns + `,
@@ -32,7 +36,7 @@ const selectRecurring = `SELECT ` + recurringColumns + `,
 		AND t.status = 'PENDING' AND t.origin = 'SCHEDULE' AND t.attempts = 0 AND t.scheduled_at > ?) FROM recurring_tasks `
 
 const (
-	recurringValues      = `?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?`
+	recurringValues      = `?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?`
 	insertRecurring      = `INSERT INTO recurring_tasks (` + recurringColumns + `) VALUES (` + recurringValues + `) ON CONFLICT DO NOTHING`
 	insertKeyedRecurring = `INSERT INTO recurring_tasks (` + recurringColumns + `) SELECT ` + recurringValues + `
 		WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE tenant_id = ? AND key = ? AND resource_id = ?) ON CONFLICT DO NOTHING`
@@ -42,7 +46,7 @@ func recurringArgs(r *dts.RecurringTask) []any {
 	return []any{
 		r.ID, r.TenantID, r.Shard, string(r.Status), r.Name, r.PlanVersion, r.PlannedThrough.UnixMicro(), micros(r.PlanAt),
 		r.RunsCount, r.CompletedCount, micros(r.LastRunAt), orNull(string(r.LastStatus)), micros(r.PausedAt), micros(r.PausedUntil), orNull(r.PauseNote),
-		r.CreatedAt.UnixMicro(), r.CreatedBy, r.UpdatedAt.UnixMicro(), orNull(r.IdempotencyKey), encodeRecurring(r),
+		r.CreatedAt.UnixMicro(), r.CreatedBy, r.UpdatedAt.UnixMicro(), orNull(r.IdempotencyKey), encodeRecurring(r), r.Replan,
 	}
 }
 
@@ -56,7 +60,7 @@ func scanRecurring(row scanner) (*dts.RecurringTask, error) {
 	)
 	err := row.Scan(&r.ID, &r.TenantID, &r.Shard, &status, &r.Name, &r.PlanVersion, &planned, &planAt,
 		&r.RunsCount, &r.CompletedCount, &lastRun, &lastStatus, &pausedAt, &until, &note,
-		&created, &r.CreatedBy, &updated, &key, &spec, &n)
+		&created, &r.CreatedBy, &updated, &key, &spec, &r.Replan, &n)
 	if err != nil {
 		return nil, fmt.Errorf("read recurring task: %w", err)
 	}
@@ -66,6 +70,7 @@ func scanRecurring(row scanner) (*dts.RecurringTask, error) {
 	}
 	r.Spec, r.Schedule = d.Spec, d.Schedule
 	r.CatchUpMode, r.MisfireAfterSeconds, r.OverlapPolicy = d.CatchUpMode, d.MisfireAfterSeconds, d.OverlapPolicy
+	r.CatchUpWindowSeconds, r.CatchUpLimit, r.CatchUpPacingSeconds = d.CatchUpWindowSeconds, d.CatchUpLimit, d.CatchUpPacingSeconds
 	r.Status = dts.RecurringStatus(status)
 	at := func(us int64) time.Time { return time.UnixMicro(us).UTC() }
 	r.PlannedThrough, r.CreatedAt, r.UpdatedAt = at(planned), at(created), at(updated)

@@ -75,7 +75,7 @@ const taskColumns = `task_id, tenant_id, shard, status, priority, queue, name,
 	attempts, max_attempts, unresolved_dependencies_count,
 	lateness_us, sla_met, response_status, exit_code, last_error, skip_reason,
 	recurring_task_id, origin, step, plan_version, moved,
-	created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, target_config, spec`
+	created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, target_config, spec, waits_for`
 
 const (
 	selectTask = `SELECT seq, ` + taskColumns + ` FROM tasks `
@@ -131,7 +131,7 @@ func scanTask(r scanner) (*dts.Task, error) {
 		miss, expires, picked, started, completed, next, resd nullTime
 		lateness, sla, response, exit                         sql.NullInt64
 		node, lastError, skip, recurring, origin              sql.NullString
-		batch, key, trace, labels                             sql.NullString
+		batch, key, trace, labels, waits                      sql.NullString
 		moved                                                 int64
 	)
 	err := r.Scan(&t.Seq, &t.ID, &t.TenantID, &t.Shard, &status, &rank, &t.Queue, &t.Name,
@@ -140,7 +140,7 @@ func scanTask(r scanner) (*dts.Task, error) {
 		&t.Attempts, &t.MaxAttempts, &t.Unresolved,
 		&lateness, &sla, &response, &exit, &lastError, &skip,
 		&recurring, &origin, &step, &t.PlanVersion, &moved,
-		&created, &t.CreatedBy, &batch, &key, &trace, &labels, &target, &config, &spec)
+		&created, &t.CreatedBy, &batch, &key, &trace, &labels, &target, &config, &spec, &waits)
 	if err != nil {
 		return nil, fmt.Errorf("read task: %w", err)
 	}
@@ -166,6 +166,9 @@ func scanTask(r scanner) (*dts.Task, error) {
 		}
 	}
 	t.TargetConfig = json.RawMessage(config)
+	if t.Status == dts.Pending && (t.Attempts == 0 || !t.RunAt.Equal(t.NextAttemptAt)) {
+		t.WaitsFor = dts.Reason(waits.String) // else it has started since
+	}
 	if err := decodeSpec(spec, &t); err != nil {
 		return nil, fmt.Errorf("read task %s: %w", t.ID, err)
 	}
