@@ -305,12 +305,16 @@ func questions(t *testing.T) (list []question) {
 		ask("Waiting", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10)
 		})
-		ask("SkipsAfter", func(st *store.Store, _ dts.Fence) (any, error) { return st.SkipsAfter(ctx, using.ID, now.Add(time.Minute)) })
+		ask("SkipsAfter", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.SkipsAfter(ctx, using.ID, now.Add(time.Minute))
+		})
 	}
 	look()
 	for range 2 {
 		ask("DeleteCalendar", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.DeleteCalendar(ctx, tenant, "off", 4)) })
-		ask("DeleteBlackout", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.DeleteBlackout(ctx, tenant, closed.ID, 5)) })
+		ask("DeleteBlackout", func(st *store.Store, _ dts.Fence) (any, error) {
+			return none(st.DeleteBlackout(ctx, tenant, closed.ID, 5))
+		})
 	}
 	over := using
 	over.Status = dts.Ended
