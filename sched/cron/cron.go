@@ -21,11 +21,11 @@ const (
 // Instants lie in the years 1 to 9999. All methods are pure and safe for concurrent use.
 type Schedule interface {
 	// Next returns the first instant strictly after `after`, or the zero Time when there is
-	// none. Cron schedules look 41 years ahead, one more than the longest wait for a 29
-	// February on a given day of the week.
+	// none. Expressions look 41 years ahead, one more than the longest wait for a 29
+	// February on a given day of the week; rules look 400 years ahead.
 	Next(after time.Time) time.Time
 	// Prev returns the last instant at or before `through`, or the zero Time when there is
-	// none. Cron schedules look 41 years back.
+	// none. Expressions look 41 years back, rules 400.
 	Prev(through time.Time) time.Time
 	// Count returns the number of instants in (after, through]. It computes whole days and
 	// enumerates nothing, so a year of seconds costs microseconds.

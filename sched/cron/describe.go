@@ -9,13 +9,27 @@ import (
 )
 
 // Describe says in English when an expression fires: "Every 5 minutes", "At 03:10 on Sunday".
-// H and ~ are described as stable choices, because what they choose depends on a seed. A zone
-// given by CRON_TZ= follows in parentheses. Errors are those of Parse.
+// Several are joined: "At 09:00 on Monday to Friday; at 11:00 on Saturday". H and ~ are described
+// as stable choices, because what they choose depends on a seed. A zone given by CRON_TZ= follows
+// in parentheses. Errors are those of Parse.
 func Describe(expr string) (string, error) {
-	e, err := read(expr)
+	all, err := readLines(expr)
 	if err != nil {
 		return "", err
 	}
+	said := make([]string, len(all))
+	for i := range all {
+		if said[i], err = all[i].describe(); err != nil {
+			return "", err
+		}
+		if i > 0 {
+			said[i] = strings.ToLower(said[i][:1]) + said[i][1:]
+		}
+	}
+	return strings.Join(said, "; "), nil
+}
+
+func (e *expression) describe() (string, error) {
 	switch {
 	case e.reboot:
 		return "Once after each boot", nil
@@ -23,7 +37,7 @@ func Describe(expr string) (string, error) {
 		return DescribeEvery(e.every), nil
 	}
 	if !e.dom.spreads() && !e.month.spreads() && !e.dow.spreads() {
-		if _, err := Parse(expr, Options{}); err != nil {
+		if _, err := e.clock(Options{}); err != nil {
 			return "", err // a date that never comes
 		}
 	}

@@ -8,12 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// MaxExpression is the longest expression that Parse reads, in bytes.
-const MaxExpression = 512
+// MaxExpression is the longest expression that Parse reads, in bytes, and MaxExpressions is how
+// many it reads at most.
+const (
+	MaxExpression  = 512
+	MaxExpressions = 20
+)
 
 // expression is what Parse and Describe have in common: an expression taken apart, before a
 // seed and a zone are applied.
 type expression struct {
+	text   string         // as given
+	line   int            // among several, from 1; else 0
 	zone   string         // from CRON_TZ= or TZ=, as written; "" when there was none
 	loc    *time.Location // the same, loaded
 	reboot bool
@@ -42,30 +48,58 @@ type expression struct {
 // A prefix `CRON_TZ=Zone ` or `TZ=Zone ` sets the zone. Day-of-month and day-of-week are ORed,
 // unless one begins with `*` or is `?`: then they are ANDed. Errors are *SyntaxError, apart from
 // ErrReboot and an unknown policy in o. An expression whose date never comes is refused.
+//
+// Several expressions may be given, one a line, at most [MaxExpressions]; blank lines count for
+// nothing. The schedule is their union: an instant that two of them name comes once. @every,
+// @reboot and CRON_TZ= stand alone.
 func Parse(expr string, o Options) (Schedule, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	all, err := readLines(expr)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 1 {
+		switch e := all[0]; {
+		case e.reboot:
+			return nil, ErrReboot
+		case e.every > 0:
+			return Every(e.every, time.Unix(0, 0).UTC()), nil
+		}
+	}
+	union := make(union, len(all))
+	for i := range all {
+		if union[i], err = all[i].clock(o); err != nil {
+			return nil, err
+		}
+	}
+	if len(union) == 1 {
+		return union[0], nil
+	}
+	return union, nil
+}
+
+// check refuses an unknown policy.
+func (o Options) check() error {
 	switch o.Gap {
 	case "", GapRunAfter, GapSkip:
 	default:
-		return nil, fmt.Errorf("dst_gap %q: must be RUN_AFTER or SKIP", o.Gap)
+		return fmt.Errorf("dst_gap %q: must be RUN_AFTER or SKIP", o.Gap)
 	}
 	switch o.Overlap {
 	case OverlapDefault, OverlapFirst, OverlapSecond, OverlapBoth:
 	default:
-		return nil, fmt.Errorf("dst_overlap %q: must be FIRST, SECOND or BOTH, or empty", o.Overlap)
+		return fmt.Errorf("dst_overlap %q: must be FIRST, SECOND or BOTH, or empty", o.Overlap)
 	}
-	e, err := read(expr)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case e.reboot:
-		return nil, ErrReboot
-	case e.every > 0:
-		return Every(e.every, time.Unix(0, 0).UTC()), nil
-	}
+	return nil
+}
+
+// clock applies a seed, a zone and the policies. It refuses a date that never comes.
+func (e *expression) clock(o Options) (*clock, error) {
 	w := e.wall(o.Seed)
 	if !w.fires() {
-		return nil, &SyntaxError{Expr: expr, Field: e.dom.form.name, Value: e.dom.text,
+		return nil, &SyntaxError{Expr: e.text, Line: e.line, Field: e.dom.form.name, Value: e.dom.text,
 			Msg: fmt.Sprintf("no such day ever comes in month %q with day-of-week %q, so this would never run", e.month.text, e.dow.text)}
 	}
 	loc := o.Location
@@ -81,24 +115,82 @@ func Parse(expr string, o Options) (Schedule, error) {
 		elapsed: e.minute.star() || e.hour.star(),
 		gap:     o.Gap,
 		overlap: o.Overlap,
+		horizon: horizon,
 	}, nil
 }
 
 // IntervalOf returns the D of an `@every D` expression, so that the caller can anchor it with
 // [Every]. ok is false when expr is anything else, or wrong.
 func IntervalOf(expr string) (d time.Duration, ok bool) {
-	e, err := read(expr)
-	return e.every, err == nil && e.every > 0
+	all, err := readLines(expr)
+	if err != nil || len(all) > 1 {
+		return 0, false
+	}
+	return all[0].every, all[0].every > 0
 }
 
-// read takes an expression apart. Its error is nil or a *SyntaxError.
-func read(expr string) (expression, error) {
-	e, err := readFields(expr)
-	if err != nil {
-		err.Expr = expr[:min(len(expr), MaxExpression)]
-		return expression{}, err
+// maxText bounds the text of several expressions, blank lines included.
+const maxText = 2 * MaxExpressions * (MaxExpression + 2)
+
+// readLines takes one expression or several apart. Its error is nil or a *SyntaxError.
+func readLines(text string) ([]expression, error) {
+	whole := func(format string, args ...any) error {
+		return &SyntaxError{Expr: text[:min(len(text), MaxExpression)], Msg: fmt.Sprintf(format, args...)}
 	}
-	return e, nil
+	if len(text) > maxText {
+		return nil, whole("has %d bytes, the limit is %d expressions of %d", len(text), MaxExpressions, MaxExpression)
+	}
+	type line struct {
+		text   string
+		number int
+	}
+	var lines []line
+	number := 0
+	for s := range strings.SplitSeq(text, "\n") {
+		number++
+		if s = strings.TrimSuffix(s, "\r"); strings.Trim(s, " \t") != "" {
+			lines = append(lines, line{s, number})
+		}
+	}
+	switch {
+	case len(lines) == 0:
+		lines = []line{{"", 1}}
+	case len(lines) > MaxExpressions:
+		return nil, whole("has %d expressions, one a line; the limit is %d", len(lines), MaxExpressions)
+	}
+	all := make([]expression, len(lines))
+	for i, l := range lines {
+		e, err := read(l.text)
+		bad := &SyntaxError{}
+		switch {
+		case err != nil:
+			bad = err
+		case len(lines) == 1:
+		case e.reboot:
+			bad.Msg = "@reboot stands alone: make a recurring task of its own"
+		case e.every > 0:
+			bad.Msg = "@every stands alone: make a recurring task of its own, or write fields such as */15"
+		case e.loc != nil:
+			bad.Field, bad.Value, bad.Msg = "CRON_TZ", e.zone, "several expressions share one zone; use time_zone"
+		}
+		if len(lines) > 1 {
+			bad.Line = l.number
+			e.line = l.number
+		}
+		if bad.Msg != "" {
+			bad.Expr = l.text[:min(len(l.text), MaxExpression)]
+			return nil, bad
+		}
+		all[i] = e
+	}
+	return all, nil
+}
+
+// read takes one expression apart.
+func read(expr string) (expression, *SyntaxError) {
+	e, bad := readFields(expr)
+	e.text = expr
+	return e, bad
 }
 
 func readFields(expr string) (e expression, bad *SyntaxError) {

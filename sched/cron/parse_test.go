@@ -49,7 +49,7 @@ func TestParseRefuses(t *testing.T) {
 		{"0 0 L-29 2 *", `day-of-month field "L-29": no such day ever comes in month "2" with day-of-week "*", so this would never run`},
 		{"", `expression "": is empty; it needs 5 fields: minute hour day-of-month month day-of-week`},
 		{"* * *", `expression "* * *": has 3 fields; it needs 5 (minute hour day-of-month month day-of-week), or 6 with seconds first`},
-		{"* * * *\n*", `expression "* * * *\n*": has a control character ('\n') at byte 7`},
+		{"* * * *\v*", `expression "* * * *\v*": has a control character ('\v') at byte 7`},
 		{"\xff * * * *", `expression "\xff * * * *": is not valid UTF-8`},
 		{"0 0 12 ? * MON-FRI *", `expression "0 0 12 ? * MON-FRI *": has 7 fields, as Quartz writes it (weekdays from 1, a year at the end); write "0 0 12 ? * MON-FRI"`},
 		{"0 0 12 ? * 2-6 *", `expression "0 0 12 ? * 2-6 *": has 7 fields, as Quartz writes it (weekdays from 1, a year at the end); write "0 0 12 ? * 1-5"`},

@@ -7,17 +7,16 @@ const secondsPerDay = 86400
 // wall is the set of wall-clock times that the fields name, without a zone. A wall time is
 // counted in seconds as if the clock showed UTC.
 type wall struct {
-	seconds, minutes, hours, months uint64
-	days                            days
+	times
+	months uint64
+	days   days
 }
 
-func (e *expression) wall(seed string) wall {
-	return wall{
-		seconds: e.second.bits(seed),
-		minutes: e.minute.bits(seed),
-		hours:   e.hour.bits(seed),
-		months:  e.month.bits(seed),
-		days:    newDays(e.dom, e.dow, seed),
+func (e *expression) wall(seed string) *wall {
+	return &wall{
+		times:  times{e.second.bits(seed), e.minute.bits(seed), e.hour.bits(seed)},
+		months: e.month.bits(seed),
+		days:   newDays(e.dom, e.dow, seed),
 	}
 }
 
@@ -44,12 +43,6 @@ func (w *wall) pick(m month) uint32 {
 		return 0
 	}
 	return w.days.in(m)
-}
-
-// has reports whether wall time t is in the set.
-func (w *wall) has(t int64) bool {
-	found, ok := w.next(t, t+1)
-	return ok && found == t
 }
 
 // next returns the first time in [from, to).
@@ -162,79 +155,6 @@ func (w *wall) countDays(from, to int64) int64 {
 		}
 	}
 	return n + int64(bits.OnesCount32(mask&uint32(uint64(1)<<(to-m.first+1)-1)))
-}
-
-// nextInDay returns the first second of the day at or after sod.
-func (w *wall) nextInDay(sod int) (int, bool) {
-	h, m, s := sod/3600, sod/60%60, sod%60
-	if w.hours&(1<<h) != 0 {
-		if w.minutes&(1<<m) != 0 {
-			if v, ok := atLeast(w.seconds, s); ok {
-				return h*3600 + m*60 + v, true
-			}
-		}
-		if v, ok := atLeast(w.minutes, m+1); ok {
-			return h*3600 + v*60 + bits.TrailingZeros64(w.seconds), true
-		}
-	}
-	if v, ok := atLeast(w.hours, h+1); ok {
-		return v*3600 + bits.TrailingZeros64(w.minutes)*60 + bits.TrailingZeros64(w.seconds), true
-	}
-	return 0, false
-}
-
-// prevInDay returns the last second of the day at or before sod.
-func (w *wall) prevInDay(sod int) (int, bool) {
-	h, m, s := sod/3600, sod/60%60, sod%60
-	if w.hours&(1<<h) != 0 {
-		if w.minutes&(1<<m) != 0 {
-			if v, ok := atMost(w.seconds, s); ok {
-				return h*3600 + m*60 + v, true
-			}
-		}
-		if v, ok := atMost(w.minutes, m-1); ok {
-			return h*3600 + v*60 + bits.Len64(w.seconds) - 1, true
-		}
-	}
-	if v, ok := atMost(w.hours, h-1); ok {
-		return v*3600 + (bits.Len64(w.minutes)-1)*60 + bits.Len64(w.seconds) - 1, true
-	}
-	return 0, false
-}
-
-// countBefore returns how many seconds of a picked day lie before sod.
-func (w *wall) countBefore(sod int) int64 {
-	perMinute := int64(bits.OnesCount64(w.seconds))
-	perHour := int64(bits.OnesCount64(w.minutes)) * perMinute
-	if sod == secondsPerDay {
-		return int64(bits.OnesCount64(w.hours)) * perHour
-	}
-	h, m, s := sod/3600, sod/60%60, sod%60
-	n := below(w.hours, h) * perHour
-	if w.hours&(1<<h) != 0 {
-		n += below(w.minutes, m) * perMinute
-		if w.minutes&(1<<m) != 0 {
-			n += below(w.seconds, s)
-		}
-	}
-	return n
-}
-
-// atLeast returns the smallest member of set that is v or more.
-func atLeast(set uint64, v int) (int, bool) {
-	set &= ^uint64(0) << v
-	return bits.TrailingZeros64(set), set != 0
-}
-
-// atMost returns the largest member of set that is v or less.
-func atMost(set uint64, v int) (int, bool) {
-	set &= 1<<(v+1) - 1
-	return bits.Len64(set) - 1, set != 0
-}
-
-// below returns how many members of set are less than v.
-func below(set uint64, v int) int64 {
-	return int64(bits.OnesCount64(set & (1<<v - 1)))
 }
 
 // floorDiv divides rounding down, so that times before 1970 land in the right day.
