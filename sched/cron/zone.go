@@ -126,16 +126,19 @@ func (c *clock) first(from, limit int64) (int64, bool) {
 		if ok {
 			return t, true
 		}
-		// No instant lies further from its reading than a zone from UTC, so the spans that hold no
-		// reading need no look.
-		from = s.end
-		w, ok = c.wall.next(from-offsetsAtMost, limit+offsetsAtMost)
-		if !ok {
-			return 0, false
-		}
-		from = max(from, w-offsetsAtMost)
+		from = c.skip(s.end, limit)
 	}
 	return 0, false
+}
+
+// skip returns the first instant in [from, limit] that is worth a look. No instant lies further from
+// its reading than a zone from UTC, so the spans that hold no reading need none.
+func (c *clock) skip(from, limit int64) int64 {
+	w, ok := c.wall.next(from-offsetsAtMost, limit+offsetsAtMost)
+	if !ok {
+		return limit
+	}
+	return max(from, w-offsetsAtMost)
 }
 
 // last returns the last instant in [limit, to).
@@ -165,8 +168,12 @@ func (c *clock) Count(after, through time.Time) int64 {
 	var n int64
 	for from < to {
 		s := c.spanAt(from)
-		n += c.countIn(s, from, min(s.end, to))
+		in := c.countIn(s, from, min(s.end, to))
+		n += in
 		from = s.end
+		if in == 0 {
+			from = c.skip(from, to)
+		}
 	}
 	return n
 }
@@ -189,18 +196,22 @@ func (c *clock) countIn(s span, from, to int64) int64 {
 }
 
 // nth returns the n-th instant at or after from, n being 1 or more, or false when it lies beyond
-// the horizon.
+// the horizon. It looks at stretches that grow, so that the cost follows the answer.
 func (c *clock) nth(n, from int64) (int64, bool) {
 	limit := min(from+c.horizon, maxUnix+1)
-	for from < limit {
+	for stretch := int64(32 * secondsPerDay); from < limit; stretch = min(2*stretch, c.horizon) {
 		s := c.spanAt(from)
-		in := c.countIn(s, from, min(s.end, limit))
+		end := min(s.end, limit, from+stretch)
+		in := c.countIn(s, from, end)
 		if in < n {
 			n -= in
-			from = s.end
+			from = end
+			if in == 0 {
+				from = c.skip(from, limit)
+			}
 			continue
 		}
-		lo, hi := from, min(s.end, limit) // the answer is in [lo, hi)
+		lo, hi := from, end // the answer is in [lo, hi)
 		for hi-lo > 1 {
 			if mid := lo + (hi-lo)/2; c.countIn(s, from, mid) >= n {
 				hi = mid
