@@ -213,10 +213,11 @@ func (c *clock) nth(n, from int64) (int64, bool) {
 		}
 		lo, hi := from, end // the answer is in [lo, hi)
 		for hi-lo > 1 {
-			if mid := lo + (hi-lo)/2; c.countIn(s, from, mid) >= n {
+			mid := lo + (hi-lo)/2
+			if in := c.countIn(s, lo, mid); in >= n {
 				hi = mid
 			} else {
-				lo = mid
+				n, lo = n-in, mid
 			}
 		}
 		return lo, true
