@@ -1,9 +1,10 @@
-// Package cron turns a schedule expression and a time zone into instants.
+// Package cron turns a schedule expression or a recurrence rule (RFC 5545) and a time zone into
+// instants, says in English when they fire, and says what daylight saving does to them.
 //
 // It promises that everything in it is a pure function: no clock is read, nothing is kept
-// between calls, and every [Schedule] is safe for concurrent use. Any input up to
-// [MaxExpression] bytes is parsed or refused in well under a millisecond, and Next and Prev
-// answer within milliseconds whatever the expression.
+// between calls, and every [Schedule] is safe for concurrent use. An expression of up to
+// [MaxExpression] bytes is parsed or refused in well under a millisecond, a rule of up to [MaxRule]
+// bytes within a few, and Next and Prev answer within milliseconds, whatever the input.
 //
 // Day and daylight-saving rules are those of Debian's cron(8) and crontab(5). DESIGN.md in this
 // directory says why they are as they are.
@@ -17,7 +18,7 @@ const (
 	maxUnix = 253402300799 // 9999-12-31T23:59:59Z
 )
 
-// Schedule yields instants. Cron schedules yield whole seconds, intervals whole microseconds.
+// Schedule yields instants. Expressions and rules yield whole seconds, intervals whole microseconds.
 // Instants lie in the years 1 to 9999. All methods are pure and safe for concurrent use.
 type Schedule interface {
 	// Next returns the first instant strictly after `after`, or the zero Time when there is
@@ -28,7 +29,8 @@ type Schedule interface {
 	// none. Expressions look 41 years back, rules 400.
 	Prev(through time.Time) time.Time
 	// Count returns the number of instants in (after, through]. It computes whole days and
-	// enumerates nothing, so a year of seconds costs microseconds.
+	// enumerates no instants, so a year of seconds costs microseconds; of several expressions at
+	// once, milliseconds.
 	Count(after, through time.Time) int64
 }
 
@@ -56,7 +58,7 @@ const (
 	OverlapBoth    OverlapPolicy = "BOTH"
 )
 
-// Options is how Parse reads an expression. Its zero value works.
+// Options is how Parse and ParseRule read. Its zero value works.
 type Options struct {
 	// Location is the zone the fields are read in; nil is UTC. A CRON_TZ= or TZ= prefix in the
 	// expression overrides it.

@@ -177,7 +177,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(row.expr, "name", int64(1767225600))
 	}
 	for _, expr := range []string{"H H(0-7) ~ H/3 *", "@reboot", "cron(0 10 ? * 2 *)", "0 0 12 ? * 2 2027", "0 0 30 2 *",
-		"CRON_TZ=Africa/Cairo 0~30 0 LW,L-3,3W * 5#5,mon#1", "TZ=America/Santiago 59 59 23 L 2 0L"} {
+		"CRON_TZ=Africa/Cairo 0~30 0 LW,L-3,3W * 5#5,mon#1", "TZ=America/Santiago 59 59 23 L 2 0L",
+		"0 9 * * 1-5\n0 11 * * 6", "*/2 * * * * *\r\n\n1-59/2 * * * * 5L\n30 2 * * *", "@daily\n@every 90s"} {
 		f.Add(expr, "", int64(4102444800))
 	}
 	f.Fuzz(func(t *testing.T, expr, seed string, unix int64) {

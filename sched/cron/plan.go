@@ -45,3 +45,25 @@ func (p Plan) Schedule(o Options) (Schedule, error) {
 	}
 	return Bounded(Every(d, anchor), p.Start, p.End), nil
 }
+
+// Describe says a plan in English, by [Describe], [DescribeRule] or [DescribeEvery]. What a rule takes from its
+// start is read in loc; nil is UTC.
+func (p Plan) Describe(loc *time.Location) (string, error) {
+	switch {
+	case p.Rule != "":
+		start := p.Start
+		if start.IsZero() {
+			start = p.Anchor
+		}
+		if loc == nil {
+			loc = time.UTC
+		}
+		if !start.IsZero() {
+			start = start.In(loc)
+		}
+		return DescribeRule(p.Rule, start)
+	case p.Expr != "":
+		return Describe(p.Expr)
+	}
+	return DescribeEvery(p.Interval), nil
+}

@@ -249,6 +249,9 @@ func TestRuleAgainstRruleGo(t *testing.T) {
 		if g.o.Freq == rrule.HOURLY {
 			end = g.start.AddDate(0, 6, 0)
 		}
+		if _, err := ParseRule(g.text, g.start, Options{}); err != nil {
+			return // rrule-go would look up to the year 9999; the naive evaluator checks these
+		}
 		o := g.o
 		o.Until = end
 		other, err := rrule.NewRRule(o)
