@@ -203,8 +203,11 @@ func (f *form) forward(lo, hi, step int) string {
 		}
 		return strings.Join(list, ",")
 	}
-	if f == &formDow && hi == 0 {
+	switch {
+	case f == &formDow && hi == 0:
 		return fmt.Sprintf("%d-7", lo)
+	case f == &formDow && lo == 7:
+		return run(0, hi)
 	}
 	return run(lo, f.top) + "," + run(f.lo, hi)
 }
@@ -263,6 +266,11 @@ func (f *form) domItem(s string) (it item, err *SyntaxError, ok bool) {
 		}
 		return item{kind: kindNearest, lo: n}, nil, true
 	}
+	if rest := strings.Trim(s, "L"); rest != s {
+		if n, isNum := number(rest); isNum && n <= 7 {
+			return it, f.bad(s, "", "L is the last day of the month, and L-%d is %d days before it; the last weekday of the month, as in 5L, belongs in day-of-week", max(n, 1), max(n, 1)), true
+		}
+	}
 	return it, nil, false
 }
 
@@ -281,7 +289,15 @@ func (f *form) dowItem(s string) (it item, err *SyntaxError, ok bool) {
 		}
 		return item{kind: kindNth, lo: d % 7, n: n}, nil, true
 	}
+	if day, found := strings.CutSuffix(s, "W"); found {
+		if _, isNum := number(day); isNum {
+			return it, f.bad(s, "1-5 for Monday to Friday", "W belongs in day-of-month, as in 15W"), true
+		}
+	}
 	if day, found := strings.CutSuffix(s, "L"); found {
+		if strings.Contains(day, "-") {
+			return it, f.bad(s, "", "L takes one weekday, as in 5L"), true
+		}
 		d, err := f.value(s, day)
 		if err != nil {
 			return it, err, true

@@ -37,7 +37,7 @@ func foreign(expr string, words []string) *SyntaxError {
 		}
 		return bad
 	}
-	if len(words) == 7 {
+	if len(words) == 7 && strings.Trim(words[6], "0123456789*?,-/") == "" {
 		return &SyntaxError{Msg: "has 7 fields, as Quartz writes it (weekdays from 1, a year at the end)",
 			Hint: translate(words[:6], words[6])}
 	}

@@ -227,7 +227,11 @@ func readFields(expr string) (e expression, bad *SyntaxError) {
 	case 6:
 		e.six = true
 	default:
-		return e, &SyntaxError{Msg: fmt.Sprintf("has %d fields; it needs 5 (minute hour day-of-month month day-of-week), or 6 with seconds first", len(words))}
+		has := fmt.Sprintf("has %d fields", len(words))
+		if len(words) == 1 {
+			has = "has 1 field"
+		}
+		return e, &SyntaxError{Msg: has + "; it needs 5 (minute hour day-of-month month day-of-week), or 6 with seconds first"}
 	}
 	for i, f := range []struct {
 		form *form
