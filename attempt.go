@@ -85,6 +85,9 @@ type Outcome struct {
 var (
 	// ErrRunCancelled: a user cancelled the task. The attempt ends CANCELLED.
 	ErrRunCancelled = Errorf(ErrConflict, "cancelled")
+	// ErrRunReplaced: the next occurrence was due, and overlap_policy CANCEL_RUNNING stops what still runs. The attempt
+	// ends CANCELLED.
+	ErrRunReplaced = Errorf(ErrConflict, "cancelled by the next run, which was due")
 	// ErrRunLost: the node stops and cannot wait any longer. The attempt ends LOST.
 	ErrRunLost = Errorf(ErrUnavailable, "the server stopped before the run ended")
 )

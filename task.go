@@ -211,7 +211,7 @@ func (p *TaskPatch) Apply(t *Task, now time.Time) (*Task, error) {
 		at := Micros(*p.RunAt)
 		checkRunAt(&f, "run_at", at, now)
 		n.RunAt, n.DueAt = at, at
-		n.MissAt = time.Time{}
+		n.MissAt, n.WaitsFor = time.Time{}, ""
 		n.Moved = n.RecurringTaskID != ""
 	}
 	if p.ExpiresAt != nil {

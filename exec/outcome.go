@@ -25,6 +25,8 @@ func stopped(ctx context.Context, job *dts.Job, late string) dts.Outcome {
 		return dts.Outcome{State: dts.AttemptTimedOut, Retryable: true, Error: fmt.Sprintf(late, short(job.Task.Timeout()))}
 	case errors.Is(cause, dts.ErrRunCancelled):
 		return dts.Outcome{State: dts.AttemptCancelled, Error: dts.ErrRunCancelled.Message}
+	case errors.Is(cause, dts.ErrRunReplaced):
+		return dts.Outcome{State: dts.AttemptCancelled, Error: dts.ErrRunReplaced.Message}
 	default:
 		return dts.Outcome{State: dts.AttemptLost, Retryable: true, Error: dts.ErrRunLost.Message}
 	}

@@ -266,7 +266,7 @@ func (x *chaos) pause() {
 	x.mu.Unlock()
 	err := x.somewhere(func(m *member) (err error) {
 		if is {
-			_, err = m.s.ResumeRecurring(limited(), dts.DefaultTenant, id, "me")
+			_, err = m.s.ResumeRecurring(limited(), dts.DefaultTenant, id, false, "me")
 		} else {
 			_, err = m.s.PauseRecurring(limited(), dts.DefaultTenant, id, time.Time{}, "", "me")
 		}
@@ -480,7 +480,7 @@ func (x *chaos) heal() {
 		delete(x.paused, id)
 		x.mu.Unlock()
 		if err := x.somewhere(func(m *member) error {
-			_, err := m.s.ResumeRecurring(limited(), dts.DefaultTenant, id, "me")
+			_, err := m.s.ResumeRecurring(limited(), dts.DefaultTenant, id, false, "me")
 			return err
 		}); err != nil {
 			x.t.Errorf("resume: %v", err)

@@ -1,13 +1,14 @@
 package sched
 
 import (
+	"slices"
 	"time"
 
 	"dts"
 	"dts/sched/lanes"
 )
 
-// due takes a claimed task whose instant has come, and decides the policies of its recurring task.
+// due takes a claimed task whose instant has come, and decides the policies: blackouts, and those of its recurring task.
 func (l *loop) due(it *item, now time.Time) {
 	t := it.task
 	planned := t.Origin == dts.OriginSchedule && t.Attempts == 0
@@ -17,34 +18,9 @@ func (l *loop) due(it *item, now time.Time) {
 		l.miss(it)
 	case planned && l.isPaused(t.RecurringTaskID) && !t.Moved:
 		l.skip(it, dts.ReasonPaused, "")
-	case planned && t.Overlap == dts.OverlapSkip && l.byRec[t.RecurringTaskID] > 0:
-		l.skip(it, dts.ReasonOverlap, "") // now: when a slot is free that run may be between two attempts
-	case planned && t.Overlap == dts.OverlapSkip:
-		// An earlier occurrence may be between two attempts: only the store knows.
-		it.state = deciding
-		l.s.wg.Go(func() {
-			n := 0
-			err := l.s.persist("count active runs", func() (err error) {
-				n, err = l.s.o.Store.ActiveRuns(l.s.ctx, t.RecurringTaskID, t.ID)
-				return err
-			})
-			if err != nil {
-				return // the scheduler ends
-			}
-			l.s.in.post(func(l *loop) {
-				switch {
-				case it.lost:
-					l.count(it, -1)
-					l.leave(it)
-					return
-				case n > 0:
-					l.skip(it, dts.ReasonOverlap, "")
-					return
-				}
-				l.toReady(it, l.s.clock.now())
-				l.release(it)
-			})
-		})
+	case l.blackedOut(it, now):
+	case overlapOf(t) != dts.OverlapAllow:
+		l.overlap(it)
 	default:
 		l.toReady(it, now)
 	}
@@ -70,8 +46,9 @@ func (l *loop) dispatch(p *pool, now time.Time) {
 		switch t := it.task; {
 		case !t.ExpiresAt.IsZero() && now.After(t.ExpiresAt):
 			l.skip(it, dts.ReasonExpired, "expires_at was "+t.ExpiresAt.Format(time.RFC3339))
-		case t.Overlap == dts.OverlapSkip && t.Origin == dts.OriginSchedule && t.Attempts == 0 && l.byRec[t.RecurringTaskID] > 0:
-			l.skip(it, dts.ReasonOverlap, "")
+		case l.blackedOut(it, now): // it began while the task waited for a slot
+		case overlapOf(t) != dts.OverlapAllow && len(l.active[t.RecurringTaskID]) > 0 && !slices.Contains(l.active[t.RecurringTaskID], it):
+			l.collide(it)
 		default:
 			l.start(p, it)
 		}
@@ -83,13 +60,17 @@ func (l *loop) skip(it *item, reason dts.Reason, note string) {
 	s := l.s
 	it.state = deciding
 	l.count(it, -1)
+	l.endActive(it) // where it waited for a slot
 	now := s.clock.now()
 	old := it.task
 	n := *old
 	n.Status, n.SkipReason, n.CompletedAt = dts.Skipped, reason, dts.Micros(now)
+	n.WaitsFor = ""
 	c := dts.Change{Old: old, New: &n}
 	if old.Origin == dts.OriginSchedule {
 		c.Skip = skipOf(old, reason, note)
+	} else {
+		n.LastError = note
 	}
 	s.wg.Go(func() {
 		err := s.persist("skip task", func() error { return s.o.Store.Change(s.ctx, s.fence(), []dts.Change{c}, now) })
@@ -132,9 +113,7 @@ func (l *loop) start(p *pool, it *item) {
 	it.state = running
 	p.running++
 	l.count(it, -1)
-	if t.Overlap == dts.OverlapSkip {
-		l.byRec[t.RecurringTaskID]++
-	}
+	l.addActive(it)
 	r := newRun(l.s, t, l.terms[it.Shard])
 	it.run = r
 	l.s.wg.Add(1)
@@ -155,7 +134,7 @@ func (l *loop) ended(it *item) {
 // unstart takes back a task whose start could not be written: it has not run, and is still claimed.
 func (l *loop) unstart(it *item) {
 	l.pools[poolOf(it.TargetType)].running--
-	l.endActive(it.task)
+	l.endActive(it)
 	it.run = nil
 	if it.lost {
 		l.leave(it)
@@ -176,23 +155,13 @@ func (l *loop) unstart(it *item) {
 // the result was refused.
 func (l *loop) written(it *item, after *dts.Task) {
 	l.unwritten--
-	l.endActive(it.task)
+	l.endActive(it)
 	if it.lost || after == nil {
 		l.leave(it)
 	} else if l.drop(it); after.Status == dts.Pending {
 		l.add(after.Entry(), nil)
 	}
 	l.checkIdle()
-}
-
-// endActive ends a run's part in the overlap check. Between two attempts the store tells.
-func (l *loop) endActive(t *dts.Task) {
-	if t.Overlap != dts.OverlapSkip {
-		return
-	}
-	if l.byRec[t.RecurringTaskID]--; l.byRec[t.RecurringTaskID] <= 0 {
-		delete(l.byRec, t.RecurringTaskID)
-	}
 }
 
 // drain closes idle when nothing runs and nothing waits to be written.

@@ -48,6 +48,9 @@ func (h *holding) take(l *loop) {
 			case ready:
 				p.ready.Remove(it.spot)
 				l.count(it, -1)
+				l.endActive(it)
+			case buffered:
+				l.unbuffer(it)
 			case running, recording:
 				h.busy, h.ids = append(h.busy, id), h.ids[1:]
 				continue
@@ -133,6 +136,7 @@ func (s *Scheduler) release(ids []string, changed map[string]*dts.Task) {
 func (l *loop) take(t *dts.Task) {
 	switch {
 	case t.Status != dts.Pending || t.Unresolved > 0:
+		l.promote(t.RecurringTaskID) // it may have been what others wait for
 	case !t.PickedAt.IsZero():
 		l.add(t.Entry(), t)
 	default:

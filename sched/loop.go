@@ -17,7 +17,8 @@ const (
 	claiming               // it is being read
 	claimed                // in its pool's claimed heap, until it is due
 	ready                  // due, in its pool's lanes, until a slot is free
-	deciding               // due, while a policy is looked up or a skip is written
+	deciding               // due, while a policy is looked up, or a skip or a wait is written
+	buffered               // due, waits for an earlier occurrence to end
 	running                // a runner has it
 	recording              // the attempt has ended, its result is on its way to the disk
 	held                   // a verb is changing it
@@ -81,9 +82,12 @@ type loop struct {
 	scanAt   time.Time // no scan before this, after one failed
 	lastScan time.Time
 
-	terms     dts.Terms      // of the shards that this server holds
-	paused    map[string]int // recurring tasks, with their shards
-	byRec     map[string]int // active runs in memory of each recurring task that may not overlap
+	terms     dts.Terms          // of the shards that this server holds
+	paused    map[string]int     // recurring tasks, with their shards
+	active    map[string][]*item // of each recurring task that may not overlap: what runs, or is next
+	buffers   map[string]*buffer // and what waits for that to end
+	bufferAt  time.Time          // when to look again after those
+	blackouts []*blackout
 	unwritten int
 	idle      chan struct{} // closed when nothing runs or is to be written any more, while draining
 	allEnded  chan struct{} // closed when nothing runs any more, after all runs were stopped
@@ -91,7 +95,7 @@ type loop struct {
 }
 
 func newLoop(s *Scheduler) *loop {
-	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]int{}, byRec: map[string]int{}}
+	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]int{}, active: map[string][]*item{}, buffers: map[string]*buffer{}}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
 	}
@@ -145,6 +149,7 @@ func (l *loop) step(now time.Time) {
 		l.s.wakePlanner()
 	}
 	l.scan(now)
+	l.checkBuffers(now)
 	for _, p := range l.pools {
 		for it := p.claimed.top(); it != nil && !it.RunAt.After(now); it = p.claimed.top() {
 			p.claimed.pop()
@@ -164,6 +169,9 @@ func (l *loop) arm(now time.Time) {
 		if at.IsZero() || t.Before(at) {
 			at = t
 		}
+	}
+	if len(l.buffers) > 0 {
+		sooner(l.bufferAt)
 	}
 	draining := l.s.draining.Load() // then nothing is scanned or claimed any more
 	if !l.scanning && !draining && l.terms != (dts.Terms{}) {
@@ -385,7 +393,7 @@ func (l *loop) claim(p *pool, rank int, now time.Time) {
 				break
 			}
 			w.pop()
-			if !it.MissAt.IsZero() && it.MissAt.Before(now) {
+			if !it.MissAt.IsZero() && it.MissAt.Before(now) && !it.RunAt.After(now) { // not before a blackout ends
 				l.miss(it)
 				continue
 			}

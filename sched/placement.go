@@ -130,6 +130,7 @@ func (s *Scheduler) takeShards(ctx context.Context, takes []dts.Take) error {
 	s.in.post(func(l *loop) { l.gain(set, terms, paused) })
 	s.wakePlanner()
 	if !s.alone() {
+		s.spawn(func() { _ = s.review(set) }) // while they were nobody's a blackout may have been deleted
 		s.log.Info("took shards", "shards", set.Len(), "held", terms.Held().Len())
 	}
 	return nil

@@ -1,54 +1,52 @@
 package sched
 
 import (
-	"errors"
 	"time"
 
 	"dts"
-	"dts/sched/cron"
+	"dts/sched/calendar"
+	"dts/sched/timetable"
 )
 
 // Planning: how far ahead the occurrences of a recurring task exist as tasks.
 const (
-	planCount  = 10               // occurrences planned at least; half of them are always there
-	planAhead  = 20 * time.Second // and at least this far; half of it is always there
-	planAtOnce = 500              // occurrences in one step
-	pausedStep = time.Minute      // how often the skips of a paused recurring task are written
+	planCount      = 10               // occurrences planned at least; half of them are always there
+	planAhead      = 20 * time.Second // and at least this far; half of it is always there
+	planAtOnce     = 500              // occurrences in one step
+	excludedAtOnce = 100              // ranges of excluded instants that one step of the cursor records; what is more is one
+	pausedStep     = time.Minute      // how often the skips of a paused recurring task are written
 )
 
-// Compile makes the schedule of a recurring task. For @reboot it returns cron.ErrReboot.
-func Compile(r *dts.RecurringTask) (cron.Schedule, error) {
-	loc, err := cron.LoadLocation(r.TimeZone)
-	if err != nil {
-		return nil, dts.Invalid("time_zone", "%s", err)
-	}
-	plan := cron.Plan{Expr: r.Cron, Interval: r.Interval(), Anchor: r.CreatedAt, Start: r.StartTime, End: r.EndTime}
-	c, err := plan.Schedule(cron.Options{Location: loc, Seed: r.Name})
-	if err != nil && !errors.Is(err, cron.ErrReboot) {
-		return nil, dts.Invalid("cron", "%s", err)
-	}
-	return c, err
+// Compile makes the instants of a recurring task. calendars are those that it uses. For @reboot the error is
+// cron.ErrReboot.
+func Compile(r *dts.RecurringTask, calendars map[string]*calendar.Calendar) (*timetable.Table, error) {
+	return timetable.Compile(&r.Schedule, timetable.Options{Seed: r.Name, Anchor: r.CreatedAt, Calendars: calendars})
 }
 
 // planInput is what one planning step decides on, beside the recurring task and its schedule.
 type planInput struct {
 	now      time.Time
 	late     []*dts.Task // planned occurrences that were missed, oldest first; nobody runs them meanwhile
+	waiting  []*dts.Task // those that will be missed when the blackout ends that they wait for; likewise
 	lastSkip *dts.Skip   // the newest, of a paused recurring task
 	open     int64       // planned occurrences that have not ended, of a recurring task with max_runs
+	// makeUp says that the catch-up mode applies to the instants of the pause that ends.
+	makeUp bool
+	// why says what kept the server from firing instants up to a time, for the ledger.
+	why func(through time.Time) string
 }
 
 // planner builds one plan. It enumerates only the instants that it inserts, however long the server was down.
 type planner struct {
 	in   planInput
-	c    cron.Schedule
+	c    *timetable.Table
 	r    *dts.RecurringTask // as it will be
 	plan dts.Plan
 }
 
 // makePlan decides one step: what becomes of missed instants, which occurrences to insert, and when to look
 // again.
-func makePlan(old *dts.RecurringTask, c cron.Schedule, in planInput) dts.Plan {
+func makePlan(old *dts.RecurringTask, c *timetable.Table, in planInput) dts.Plan {
 	r := *old
 	b := &planner{in: in, c: c, r: &r, plan: dts.Plan{Old: old, New: &r}}
 	if r.Status == dts.Paused {
@@ -56,8 +54,12 @@ func makePlan(old *dts.RecurringTask, c cron.Schedule, in planInput) dts.Plan {
 			b.paused(in.now)
 			return b.plan
 		}
+		since := r.PausedAt
 		b.paused(r.PausedUntil)
 		resume(&r, in.now)
+		if in.makeUp {
+			b.makeUp(since)
+		}
 	}
 	switch r.Status {
 	case dts.Active:
@@ -67,10 +69,29 @@ func makePlan(old *dts.RecurringTask, c cron.Schedule, in planInput) dts.Plan {
 		b.catchUp()
 	case dts.Ended: // an occurrence ran when it was cancelled, and its result was lost with the server
 		for _, t := range in.late {
-			b.skipTask(t, dts.ReasonCancelled)
+			b.skipTask(t, dts.ReasonCancelled, "")
 		}
 	}
 	return b.plan
+}
+
+// advance moves the cursor, and records what calendars exclude on the way.
+func (b *planner) advance(to time.Time) {
+	r := b.r
+	if !to.After(r.PlannedThrough) {
+		return
+	}
+	for _, x := range b.c.Excluded(r.PlannedThrough, to, excludedAtOnce) {
+		note := x.Calendar
+		if x.Name != "" && x.Name != x.Calendar {
+			note += ": " + x.Name
+		}
+		if !x.MovedTo.IsZero() {
+			note += "; moved to " + x.MovedTo.In(b.c.Location()).Format("Mon 2006-01-02 15:04:05 MST")
+		}
+		b.plan.Skips = append(b.plan.Skips, b.skipRange(x.From, x.To, x.Count, dts.ReasonCalendar, note))
+	}
+	r.PlannedThrough = dts.Micros(to)
 }
 
 func resume(r *dts.RecurringTask, now time.Time) {
@@ -83,7 +104,7 @@ func resume(r *dts.RecurringTask, now time.Time) {
 func (b *planner) paused(until time.Time) {
 	r := b.r
 	for _, t := range b.in.late {
-		b.skipTask(t, dts.ReasonPaused)
+		b.skipTask(t, dts.ReasonPaused, r.PauseNote)
 	}
 	b.in.late = nil
 	if n := b.c.Count(r.PlannedThrough, until); n > 0 {
@@ -93,9 +114,7 @@ func (b *planner) paused(until time.Time) {
 		}
 		b.plan.Skips = append(b.plan.Skips, k)
 	}
-	if until.After(r.PlannedThrough) {
-		r.PlannedThrough = dts.Micros(until)
-	}
+	b.advance(until)
 	// Look again when the next instant has passed, but not more often than each pausedStep.
 	next := b.c.Next(r.PlannedThrough)
 	switch {
@@ -107,48 +126,6 @@ func (b *planner) paused(until time.Time) {
 	if !r.PausedUntil.IsZero() && (r.PlanAt.IsZero() || r.PausedUntil.Before(r.PlanAt)) {
 		r.PlanAt = r.PausedUntil
 	}
-}
-
-// catchUp decides about what was missed: occurrences that were planned, and instants that were not even that.
-// The instants of the last misfire_after are not missed, only late.
-func (b *planner) catchUp() {
-	r, cutoff := b.r, b.in.now.Add(-b.r.MisfireAfter())
-	missed := int64(0)
-	if r.Status == dts.Active {
-		missed = b.c.Count(r.PlannedThrough, cutoff)
-	}
-	run := r.CatchUpMode == dts.RunLatest
-	late := b.in.late
-	if run && missed == 0 && len(late) > 0 {
-		// The newest missed instant is planned already: it runs under its own scheduled_at.
-		old := late[len(late)-1]
-		n := *old
-		n.MissAt = time.Time{}
-		b.plan.Changes = append(b.plan.Changes, dts.Change{Old: old, New: &n})
-		late = late[:len(late)-1]
-	}
-	for _, t := range late {
-		b.skipTask(t, dts.ReasonCatchUp)
-	}
-	if missed == 0 {
-		return
-	}
-	first, newest := b.c.Next(r.PlannedThrough), b.c.Prev(cutoff)
-	run = run && b.left() != 0 // max_runs may leave none
-	if run {
-		t := r.Occurrence(newest, dts.OriginSchedule, b.in.now)
-		t.MissAt = time.Time{} // decided: it runs, however late
-		b.plan.Insert = append(b.plan.Insert, t)
-		missed--
-	}
-	if missed > 0 {
-		last := newest
-		if run {
-			last = b.c.Prev(newest.Add(-time.Microsecond))
-		}
-		b.plan.Skips = append(b.plan.Skips, b.skipRange(first, last, missed, dts.ReasonCatchUp, ""))
-	}
-	r.PlannedThrough = newest
 }
 
 // ahead plans the coming occurrences and sets when to look again.
@@ -164,13 +141,18 @@ func (b *planner) ahead() {
 			break
 		}
 		b.plan.Insert = append(b.plan.Insert, r.Occurrence(at, dts.OriginSchedule, now))
-		r.PlannedThrough = at
+		b.advance(at)
 		if at.After(now) {
 			count++
 		}
 	}
 	over := b.c.Next(r.PlannedThrough).IsZero()
+	if over {
+		b.advance(now) // what calendars exclude after the last one
+	}
 	switch {
+	case over && !b.c.Base().Next(r.PlannedThrough).IsZero(): // calendars leave nothing for years; they may be changed
+		r.PlanAt = now.Add(24 * time.Hour)
 	case over && b.c.Count(now, r.PlannedThrough) == 0, r.MaxRuns > 0 && r.RunsCount >= r.MaxRuns:
 		r.Status, r.PlanAt = dts.Completed, time.Time{}
 		r.UpdatedAt = dts.Micros(now)
@@ -204,13 +186,19 @@ func (b *planner) left() int64 {
 	if b.r.MaxRuns == 0 {
 		return -1
 	}
-	return max(b.r.MaxRuns-b.r.RunsCount-b.in.open-int64(len(b.plan.Insert)), 0)
+	n := b.r.MaxRuns - b.r.RunsCount - b.in.open
+	for _, t := range b.plan.Insert {
+		if t.Origin == dts.OriginSchedule {
+			n--
+		}
+	}
+	return max(n, 0)
 }
 
-func (b *planner) skipTask(t *dts.Task, reason dts.Reason) {
+func (b *planner) skipTask(t *dts.Task, reason dts.Reason, note string) {
 	n := *t
-	n.Status, n.SkipReason, n.CompletedAt = dts.Skipped, reason, dts.Micros(b.in.now)
-	b.plan.Changes = append(b.plan.Changes, dts.Change{Old: t, New: &n, Skip: skipOf(t, reason, "")})
+	n.Status, n.SkipReason, n.CompletedAt, n.WaitsFor = dts.Skipped, reason, dts.Micros(b.in.now), ""
+	b.plan.Changes = append(b.plan.Changes, dts.Change{Old: t, New: &n, Skip: skipOf(t, reason, note)})
 	if b.in.open > 0 {
 		b.in.open--
 	}

@@ -102,7 +102,13 @@ func (s *Scheduler) planRound() time.Time {
 		due = slices.DeleteFunc(due, func(r *dts.RecurringTask) bool { return missed[r.ID] })
 		due = append(due, more...)
 	}
+	due, changed := apart(due, func(r *dts.RecurringTask) bool { return r.Replan == 0 })
 	again, soonest := s.planAll(due, missed, now)
+	for _, r := range changed {
+		if err := s.replan(r); err != nil {
+			again = append(again, r)
+		}
+	}
 	if !soonest.IsZero() && (next.IsZero() || soonest.Before(next)) {
 		next = soonest
 	}
@@ -116,7 +122,40 @@ func (s *Scheduler) planRound() time.Time {
 		s.keepMissed(ids)
 		return s.clock.now().Add(retryStore)
 	}
+	if len(changed) > 0 {
+		return s.clock.now() // to see when they are due next
+	}
 	return next
+}
+
+// apart splits a list into those that satisfy a condition and those that do not.
+func apart[T any](list []T, yes func(T) bool) (is, not []T) {
+	for _, x := range list {
+		if yes(x) {
+			is = append(is, x)
+		} else {
+			not = append(not, x)
+		}
+	}
+	return is, not
+}
+
+// replan plans what is ahead of a recurring task again, after a calendar that it uses was changed. It holds the plans.
+func (s *Scheduler) replan(r *dts.RecurringTask) error {
+	_, err := s.changePlanned(s.ctx, r, func(old *dts.RecurringTask, _ time.Time) (change, error) {
+		n := *old
+		return change{to: &n, replan: true}, nil
+	})
+	switch {
+	case err == nil || s.o.Refused(err):
+	case dts.CodeOf(err) == dts.ErrInvalid: // as it is now it cannot be planned: nothing is, until a calendar or it is changed
+		s.log.Error("a recurring task cannot be planned", "recurring_task", r.ID, "err", err)
+		p := dts.Plan{Old: r, New: without(r)}
+		return s.o.Store.SavePlans(s.ctx, s.fence(), []dts.Plan{p}, s.clock.now())[0]
+	default:
+		s.logStore("plan again", err)
+	}
+	return err
 }
 
 // planAll plans recurring tasks. It returns those that must be tried again, and when the first of the others
@@ -176,7 +215,7 @@ func (s *Scheduler) planAll(due []*dts.RecurringTask, missed map[string]bool, no
 // another version, is not understood. It can be changed by hand.
 func without(r *dts.RecurringTask) *dts.RecurringTask {
 	n := *r
-	n.PlanAt = time.Time{}
+	n.PlanAt, n.Replan = time.Time{}, 0
 	return &n
 }
 
@@ -215,11 +254,11 @@ func (h *lateHold) release(p *dts.Plan) {
 // prepare makes the plan of one recurring task. The missed occurrences that it decides about stay held until
 // the caller releases them.
 func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bool, now time.Time) (p dts.Plan, h *lateHold, err error) {
-	c, err := Compile(r)
+	c, err := s.table(ctx, r)
 	if err != nil {
 		return p, nil, err
 	}
-	in := planInput{now: now}
+	in := planInput{now: now, why: s.whyMissed}
 	h = &lateHold{s: s}
 	defer func() {
 		if err != nil {
@@ -228,7 +267,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	}()
 	cutoff := now.Add(-r.MisfireAfter())
 	var tasks []*dts.Task
-	if missed || r.MaxRuns > 0 || r.PlannedThrough.Before(cutoff) {
+	if missed || r.MaxRuns > 0 || r.PlannedThrough.Before(cutoff) || s.inBlackout(r.TenantID, r.Queue, now) {
 		if tasks, err = s.o.Store.Planned(ctx, r.ID); err != nil {
 			return p, h, err
 		}
@@ -238,9 +277,11 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 			return p, h, err
 		}
 	}
-	if in.late, err = s.holdLate(ctx, r.ID, tasks, cutoff, h); err != nil {
+	late, err := s.holdLate(ctx, r.ID, tasks, cutoff, h)
+	if err != nil {
 		return p, h, err
 	}
+	in.waiting, in.late = apart(late, func(t *dts.Task) bool { return waitsOn(t, now) })
 	if missed {
 		s.takeBack(tasks, h.ids)
 	}
@@ -276,6 +317,22 @@ func (s *Scheduler) holdLate(ctx context.Context, id string, tasks []*dts.Task, 
 		}
 	}
 	return s.holdPlanned(ctx, id, ids, false, h)
+}
+
+// waitsOn reports whether an occurrence waits for the end of a blackout that is still to come.
+func waitsOn(t *dts.Task, now time.Time) bool {
+	return t.WaitsFor == dts.ReasonBlackout && t.RunAt.After(now)
+}
+
+// whyMissed says for the ledger why instants up to a time were not fired.
+func (s *Scheduler) whyMissed(through time.Time) string {
+	switch {
+	case !through.Before(s.startedAt):
+		return "the machine slept, its clock was set, or the server could not keep up"
+	case s.alone():
+		return "the server was not running"
+	}
+	return "no server was running"
 }
 
 // holdPlanned holds planned occurrences of a recurring task and returns those that have not started. With wait it waits

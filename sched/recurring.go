@@ -3,16 +3,23 @@ package sched
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"dts"
+	"dts/sched/calendar"
 	"dts/sched/cron"
+	"dts/sched/timetable"
 )
 
 // CreateRecurring inserts a normalized recurring task with its first occurrences.
 func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error) {
 	var made dts.Created[*dts.RecurringTask]
-	p, err := FirstPlan(r, s.clock.now())
+	calendars, err := s.calendars(ctx, r.TenantID, r.Calendars())
+	if err != nil {
+		return made, err
+	}
+	p, err := FirstPlan(r, calendars, s.clock.now())
 	if err == nil {
 		err = s.refuseBoot(p.New)
 	}
@@ -57,14 +64,18 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 
 // refuseBoot refuses @reboot where several servers share the schedule: whose boot would it be?
 func (s *Scheduler) refuseBoot(r *dts.RecurringTask) error {
-	if _, err := Compile(r); s.alone() || !errors.Is(err, cron.ErrReboot) {
+	if s.alone() || !isBoot(r) {
 		return nil
 	}
 	return dts.Invalid("cron", "cannot be @reboot in a cluster: its servers boot at different times; use a schedule, or @reboot in that machine's crontab")
 }
 
-// FirstPlan makes a new recurring task ready to be inserted, with its first occurrences.
-func FirstPlan(r *dts.RecurringTask, now time.Time) (dts.Plan, error) {
+// isBoot reports whether a recurring task runs at every boot.
+func isBoot(r *dts.RecurringTask) bool { return strings.TrimSpace(r.Cron) == "@reboot" }
+
+// FirstPlan makes a new recurring task ready to be inserted, with its first occurrences. calendars are those that it
+// uses.
+func FirstPlan(r *dts.RecurringTask, calendars map[string]*calendar.Calendar, now time.Time) (dts.Plan, error) {
 	n := *r
 	now = dts.Micros(now)
 	if n.ID == "" {
@@ -75,7 +86,10 @@ func FirstPlan(r *dts.RecurringTask, now time.Time) (dts.Plan, error) {
 	if n.Interval() > 0 && n.StartTime.IsZero() {
 		n.StartTime = now.Add(n.Interval()).Truncate(time.Microsecond) // kept, so that the phase never moves
 	}
-	c, err := Compile(&n)
+	if n.RRule != "" && n.StartTime.IsZero() {
+		n.StartTime = now.Truncate(time.Second) // likewise: a rule counts from its beginning
+	}
+	c, err := Compile(&n, calendars)
 	if errors.Is(err, cron.ErrReboot) {
 		return dts.Plan{Old: &n, New: &n}, nil
 	}
@@ -84,16 +98,41 @@ func FirstPlan(r *dts.RecurringTask, now time.Time) (dts.Plan, error) {
 	}
 	first := c.Next(n.PlannedThrough)
 	if first.IsZero() {
-		return dts.Plan{}, dts.Invalid("cron", "never fires between start_time and end_time, as seen from now")
+		return dts.Plan{}, dts.Invalid(whenField(&n.Schedule), "never fires: %s", whyNever(&n, c, now))
 	}
 	p := makePlan(&n, c, planInput{now: now})
 	p.New.NextRunAt = first
 	return p, nil
 }
 
-// changeRecurring runs a change of a recurring task: edit makes its new form, and says whether the upcoming
-// occurrences must go (replan).
-func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit func(r *dts.RecurringTask, now time.Time) (n *dts.RecurringTask, replan bool, err error)) (*dts.RecurringTask, error) {
+// whenField is the field that says when a schedule fires.
+func whenField(s *dts.Schedule) string {
+	switch {
+	case s.RRule != "":
+		return "rrule"
+	case s.Cron == "":
+		return "interval_seconds"
+	}
+	return "cron"
+}
+
+// whyNever says why a schedule has no instant any more.
+func whyNever(r *dts.RecurringTask, c *timetable.Table, now time.Time) string {
+	if !c.Base().Next(now).IsZero() {
+		return "its calendars exclude every instant of the coming years"
+	}
+	return "no instant is left between start_time and end_time, as seen from now"
+}
+
+// change is what an edit makes of a recurring task.
+type change struct {
+	to     *dts.RecurringTask // nil: nothing changes
+	replan bool               // the upcoming occurrences must go
+	makeUp bool               // for what a pause that ends has kept from running
+}
+
+// changeRecurring runs a change of a recurring task.
+func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit func(r *dts.RecurringTask, now time.Time) (change, error)) (*dts.RecurringTask, error) {
 	if !s.lockPlans(ctx) {
 		return nil, dts.Errorf(dts.ErrUnavailable, "the request was given up before it was done: %w", ctx.Err())
 	}
@@ -102,52 +141,39 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	if err != nil {
 		return nil, err
 	}
+	return s.changePlanned(ctx, old, edit)
+}
+
+// changePlanned does that for a caller who holds the plans.
+func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, edit func(r *dts.RecurringTask, now time.Time) (change, error)) (*dts.RecurringTask, error) {
+	tenant, id := old.TenantID, old.ID
 	if !s.holds(old.Shard) {
 		return nil, notMine("recurring task", id)
 	}
 	now := dts.Micros(s.clock.now())
-	n, replan, err := edit(old, now)
-	if err != nil || n == nil {
+	e, err := edit(old, now)
+	if err != nil || e.to == nil {
 		return old, err
 	}
-	n.UpdatedAt = now
-	c, err := Compile(n)
-	boot := errors.Is(err, cron.ErrReboot)
+	n, boot := e.to, isBoot(e.to)
 	if boot && n.Cron != old.Cron {
-		err = s.refuseBoot(n)
+		if err := s.refuseBoot(n); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil && !errors.Is(err, cron.ErrReboot) {
-		return nil, err
-	}
+	n.UpdatedAt, n.Replan = now, 0
 	p := dts.Plan{Old: old, New: n}
 	h := &lateHold{s: s}
-	if replan {
+	if e.replan {
 		if h, err = s.unplan(ctx, &p, now); err != nil {
 			return nil, err
 		}
 	}
-	if !boot {
-		in := planInput{now: now}
-		if n.Status != dts.Ended && n.MaxRuns > 0 {
-			list, err := s.o.Store.Planned(ctx, id)
-			fresh := old
-			if err == nil {
-				fresh, in.open, err = s.openRuns(ctx, old, len(list)-len(p.Changes))
-			}
-			if err != nil {
-				h.release(nil)
-				return nil, err
-			}
-			n.RunsCount = fresh.RunsCount
-		}
-		if replan && n.Status == dts.Active && c.Next(n.PlannedThrough).IsZero() {
-			h.release(nil)
-			return nil, dts.Invalid("cron", "never fires again between start_time and end_time; cancel the recurring task instead")
-		}
-		more := makePlan(n, c, in)
-		p.New, p.Insert, p.Skips = more.New, more.Insert, append(p.Skips, more.Skips...)
-	} else {
+	if boot {
 		p.New.PlanAt = time.Time{}
+	} else if err := s.planChange(ctx, &p, e, now); err != nil {
+		h.release(nil)
+		return nil, err
 	}
 	strangers := s.strangers.Load()
 	write, err := begun(ctx)
@@ -172,6 +198,33 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 		return r, nil
 	}
 	return p.New, nil // it is written, whatever can be read
+}
+
+// planChange adds to the plan of a change what is ahead from now on.
+func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, now time.Time) error {
+	n := p.New
+	c, err := s.table(ctx, n)
+	if err != nil {
+		return err
+	}
+	in := planInput{now: now, makeUp: e.makeUp, why: s.whyMissed}
+	if n.Status != dts.Ended && n.MaxRuns > 0 {
+		list, err := s.o.Store.Planned(ctx, n.ID)
+		if err != nil {
+			return err
+		}
+		fresh, open, err := s.openRuns(ctx, p.Old, len(list)-len(p.Changes))
+		if err != nil {
+			return err
+		}
+		in.open, n.RunsCount = open, fresh.RunsCount
+	}
+	if e.replan && n.Status == dts.Active && c.Next(n.PlannedThrough).IsZero() && p.Old.Replan == 0 {
+		return dts.Invalid(whenField(&n.Schedule), "never fires again: %s; cancel the recurring task instead", whyNever(n, c, now))
+	}
+	more := makePlan(n, c, in)
+	p.New, p.Insert, p.Skips = more.New, more.Insert, append(p.Skips, more.Skips...)
+	return nil
 }
 
 // unplan adds to the plan the removal of the upcoming occurrences that were not moved by hand, and sets the
@@ -204,35 +257,70 @@ func (s *Scheduler) unplan(ctx context.Context, p *dts.Plan, now time.Time) (*la
 	if n.PlannedThrough.After(now) {
 		n.PlannedThrough = now
 	}
+	if err := s.unskip(ctx, p, now); err != nil {
+		h.release(nil)
+		return nil, err
+	}
 	return h, nil
+}
+
+// unskip adds to the plan the removal of skips that are still to come: what calendars were to exclude.
+func (s *Scheduler) unskip(ctx context.Context, p *dts.Plan, now time.Time) error {
+	if isBoot(p.Old) {
+		return nil
+	}
+	ahead, err := s.o.Store.SkipsAfter(ctx, p.Old.ID, now)
+	if err != nil || len(ahead) == 0 {
+		return err
+	}
+	plain := *p.Old
+	plain.ExcludeCalendars, plain.RequireCalendars, plain.CalendarShift = nil, nil, ""
+	c, err := Compile(&plain, nil)
+	if err != nil {
+		return err
+	}
+	for _, k := range ahead {
+		p.Unskip = append(p.Unskip, k.From)
+		if k.From.After(now) {
+			continue
+		}
+		part := *k // it has begun: what has come of it stays
+		part.To = laterOf(k.From, c.Prev(now))
+		part.Count = min(k.Count, c.Count(k.From.Add(-time.Microsecond), part.To))
+		p.Skips = append(p.Skips, part)
+	}
+	return nil
 }
 
 // ModifyRecurring changes a recurring task and replans its upcoming occurrences.
 func (s *Scheduler) ModifyRecurring(ctx context.Context, tenant, id string, patch dts.RecurringPatch) (*dts.RecurringTask, error) {
-	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (change, error) {
 		if old.Status == dts.Ended || old.Status == dts.Completed {
-			return nil, false, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only an ACTIVE or PAUSED one can be modified", old.Status)
+			return change{}, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only an ACTIVE or PAUSED one can be modified", old.Status)
 		}
 		n, err := patch.Apply(old)
 		if err != nil {
-			return nil, false, err
+			return change{}, err
 		}
 		if n.Interval() > 0 && n.StartTime.IsZero() {
 			n.StartTime = now.Add(n.Interval())
 		}
-		return n, true, nil
+		if n.RRule != "" && n.StartTime.IsZero() {
+			n.StartTime = now.Truncate(time.Second)
+		}
+		return change{to: n, replan: true}, nil
 	})
 }
 
 // PauseRecurring pauses a recurring task: its instants are recorded as skipped until it is resumed, or until
 // the given time. Pausing a paused one changes the time and the note.
 func (s *Scheduler) PauseRecurring(ctx context.Context, tenant, id string, until time.Time, note, actor string) (*dts.RecurringTask, error) {
-	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (change, error) {
 		switch {
 		case old.Status != dts.Active && old.Status != dts.Paused:
-			return nil, false, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only an ACTIVE one can be paused", old.Status)
+			return change{}, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only an ACTIVE one can be paused", old.Status)
 		case !until.IsZero() && !until.After(now):
-			return nil, false, dts.Invalid("until", "%s is not in the future", until.Format(time.RFC3339))
+			return change{}, dts.Invalid("until", "%s is not in the future", until.Format(time.RFC3339))
 		}
 		n := *old
 		if old.Status == dts.Active {
@@ -242,35 +330,36 @@ func (s *Scheduler) PauseRecurring(ctx context.Context, tenant, id string, until
 		if n.PauseNote = note; note == "" {
 			n.PauseNote = "paused by " + actor
 		}
-		return &n, false, nil
+		return change{to: &n}, nil
 	})
 }
 
-// ResumeRecurring lets a paused recurring task run again. Resuming an active one changes nothing.
-func (s *Scheduler) ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
-	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+// ResumeRecurring lets a paused recurring task run again. With catchUp its catch-up mode applies to the instants of the
+// pause. Resuming an active one changes nothing.
+func (s *Scheduler) ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (change, error) {
 		switch old.Status {
 		case dts.Active:
-			return nil, false, nil
+			return change{}, nil
 		case dts.Paused:
 			n := *old
 			n.PausedUntil = now // the pause ends now; planning does the rest
-			return &n, false, nil
+			return change{to: &n, makeUp: catchUp}, nil
 		}
-		return nil, false, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only a PAUSED one can be resumed", old.Status)
+		return change{}, dts.Errorf(dts.ErrConflict, "the recurring task is %s: only a PAUSED one can be resumed", old.Status)
 	})
 }
 
 // CancelRecurring ends a recurring task: its upcoming occurrences go, its history stays. What runs goes on.
 func (s *Scheduler) CancelRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
-	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (*dts.RecurringTask, bool, error) {
+	return s.changeRecurring(ctx, tenant, id, func(old *dts.RecurringTask, now time.Time) (change, error) {
 		if old.Status == dts.Ended {
-			return nil, false, nil
+			return change{}, nil
 		}
 		n := *old
 		n.Status, n.PlanAt = dts.Ended, time.Time{}
 		n.PausedUntil = time.Time{}
-		return &n, true, nil
+		return change{to: &n, replan: true}, nil
 	})
 }
 

@@ -188,7 +188,7 @@ func TestPauseAndResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.settle(30 * time.Minute) // beyond what was planned
-		if _, err := w.s.ResumeRecurring(w.ctx, dts.DefaultTenant, r.ID, "tester"); err != nil {
+		if _, err := w.s.ResumeRecurring(w.ctx, dts.DefaultTenant, r.ID, false, "tester"); err != nil {
 			t.Fatal(err)
 		}
 		w.settle(2 * time.Minute)

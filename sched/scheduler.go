@@ -54,6 +54,21 @@ type Store interface {
 	Planned(ctx context.Context, id string) ([]*dts.Task, error)
 	ActiveRuns(ctx context.Context, id, except string) (int, error)
 	LastSkip(ctx context.Context, id string) (*dts.Skip, error)
+	SkipsAfter(ctx context.Context, id string, at time.Time) ([]*dts.Skip, error)
+	CountOccurrences(ctx context.Context, id string, origin dts.Origin, from, to time.Time) (int64, error)
+
+	TimeRules(ctx context.Context) (token string, err error)
+	CreateCalendar(ctx context.Context, c *dts.Calendar) error
+	ReplaceCalendar(ctx context.Context, c *dts.Calendar, old int64) error
+	DeleteCalendar(ctx context.Context, tenant, name string, token int64) error
+	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
+	CalendarVersions(ctx context.Context, tenant string, names []string) (map[string]int64, error)
+	CreateBlackout(ctx context.Context, b *dts.Blackout, token int64) error
+	ReplaceBlackout(ctx context.Context, b *dts.Blackout, token int64) error
+	DeleteBlackout(ctx context.Context, tenant, id string, token int64) error
+	Blackout(ctx context.Context, tenant, id string) (*dts.Blackout, error)
+	AllBlackouts(ctx context.Context) ([]*dts.Blackout, error)
+	Waiting(ctx context.Context, shards dts.ShardSet, reason dts.Reason, after int64, limit int) ([]*dts.Task, error)
 
 	FinishedCount(ctx context.Context, limit int64) (int64, error)
 	DeleteFinished(ctx context.Context, before time.Time, excess int64, limit int) (int, error)
@@ -148,6 +163,7 @@ type Scheduler struct {
 	planWake chan struct{}
 	missMu   sync.Mutex
 	missed   map[string]bool // recurring tasks with occurrences that were missed
+	rules    rules
 
 	clock       *clock
 	draining    atomic.Bool
@@ -225,6 +241,9 @@ func (s *Scheduler) Start(ctx context.Context) error {
 			return err
 		}
 	}
+	if _, err := s.loadRules(ctx); err != nil {
+		return err
+	}
 	l := newLoop(s)
 	s.writer = newWriter(s)
 	s.wg.Go(l.run)
@@ -236,6 +255,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	} else {
 		s.wg.Go(s.members.run)
 		s.wg.Go(s.handoffLoop)
+		s.wg.Go(s.rulesLoop)
 	}
 	return nil
 }

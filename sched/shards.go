@@ -78,6 +78,10 @@ func (l *loop) lose(set dts.ShardSet) (runs []*run) {
 		case ready:
 			p.ready.Remove(it.spot)
 			l.count(it, -1)
+			l.endActive(it)
+			l.drop(it)
+		case buffered:
+			l.unbuffer(it)
 			l.drop(it)
 		case running, recording:
 			it.lost = true

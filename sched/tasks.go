@@ -38,12 +38,12 @@ func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.C
 	planned := old.Origin == dts.OriginSchedule && old.Status == dts.Pending && old.Attempts == 0
 	switch effect {
 	case dts.SetCancel:
-		n.Status, n.CompletedAt, n.LastError = dts.Cancelled, now, "cancelled by "+actor
+		n.Status, n.CompletedAt, n.LastError, n.WaitsFor = dts.Cancelled, now, "cancelled by "+actor, ""
 		if planned {
 			c.Skip = skipOf(old, dts.ReasonRemoved, "cancelled by "+actor)
 		}
 	case dts.SetSuccess:
-		n.Status, n.CompletedAt, n.LastError = dts.Success, now, "force-completed by "+actor
+		n.Status, n.CompletedAt, n.LastError, n.WaitsFor = dts.Success, now, "force-completed by "+actor, ""
 	case dts.Requeue:
 		n.Status, n.SkipReason = dts.Pending, ""
 		n.CompletedAt, n.MissAt = time.Time{}, time.Time{}
@@ -53,7 +53,7 @@ func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.C
 			n.ExpiresAt = time.Time{} // asked for by hand: it may run
 		}
 	case dts.FireNow:
-		n.RunAt, n.MissAt = now, time.Time{}
+		n.RunAt, n.MissAt, n.WaitsFor = now, time.Time{}, ""
 		if now.Before(n.DueAt) {
 			n.DueAt = now
 		}

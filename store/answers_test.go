@@ -305,9 +305,15 @@ func questions(t *testing.T) (list []question) {
 		ask("Waiting", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10)
 		})
+		ask("CountOccurrences", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.CountOccurrences(ctx, rec.ID, dts.OriginSchedule, now, now.Add(time.Hour))
+		})
 		ask("SkipsAfter", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.SkipsAfter(ctx, using.ID, now.Add(time.Minute))
 		})
+	}
+	for _, b := range []*dts.Blackout{closed, &nowhere} {
+		ask("ReplaceBlackout", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.ReplaceBlackout(ctx, b, 8)) })
 	}
 	look()
 	for range 2 {

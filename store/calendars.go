@@ -174,6 +174,17 @@ func (s *Store) CreateBlackout(ctx context.Context, b *dts.Blackout, token int64
 	return err
 }
 
+// ReplaceBlackout puts a blackout in the place of the one of that id; ErrRefused when there is none, or no such calendar.
+func (s *Store) ReplaceBlackout(ctx context.Context, b *dts.Blackout, token int64) error {
+	_, err := s.apply(ctx, "replace blackout",
+		Stmt{`INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
+			SELECT 1 FROM blackouts WHERE blackout_id = ?1 AND tenant_id = ?2) OR ?3 <> '' AND NOT EXISTS (
+			SELECT 1 FROM calendars WHERE tenant_id = ?2 AND name = ?3)`, []any{b.ID, b.TenantID, b.Calendar}},
+		Stmt{`UPDATE blackouts SET spec = ? WHERE blackout_id = ? AND tenant_id = ?`, []any{jsonOf(b), b.ID, b.TenantID}},
+		changedRules(token))
+	return err
+}
+
 // DeleteBlackout deletes a blackout, if it is there.
 func (s *Store) DeleteBlackout(ctx context.Context, tenant, id string, token int64) error {
 	_, err := s.apply(ctx, "delete blackout",

@@ -268,3 +268,10 @@ func (s *Store) SkipsAfter(ctx context.Context, id string, at time.Time) (list [
 		})
 	return list, err
 }
+
+// CountOccurrences returns how many tasks of an origin there are for the instants from from to to.
+func (s *Store) CountOccurrences(ctx context.Context, id string, origin dts.Origin, from, to time.Time) (n int64, err error) {
+	_, err = s.one(ctx, "count occurrences", Stmt{`SELECT count(*) FROM tasks WHERE recurring_task_id = ? AND scheduled_at BETWEEN ? AND ? AND origin = ?`,
+		[]any{id, from.UnixMicro(), to.UnixMicro(), string(origin)}}, &n)
+	return n, err
+}

@@ -10,6 +10,7 @@ import (
 
 	"dts"
 	"dts/sched"
+	"dts/sched/calendar"
 	"dts/store"
 	"dts/store/rqlite"
 )
@@ -46,7 +47,20 @@ func (o *offline) AddTask(ctx context.Context, t *dts.Task) (*dts.Task, error) {
 
 // AddRecurring inserts a normalized recurring task, and plans its first occurrences.
 func (o *offline) AddRecurring(ctx context.Context, r *dts.RecurringTask) (*dts.RecurringTask, error) {
-	p, err := sched.FirstPlan(r, time.Now())
+	calendars := map[string]*calendar.Calendar{}
+	for _, name := range r.Calendars() {
+		c, err := o.data.st.Calendar(ctx, r.TenantID, name)
+		if dts.CodeOf(err) == dts.ErrNotFound {
+			continue // the plan says which one is missing
+		}
+		if err != nil {
+			return nil, err
+		}
+		if calendars[name], err = calendar.Compile(c); err != nil {
+			return nil, err
+		}
+	}
+	p, err := sched.FirstPlan(r, calendars, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -319,7 +319,7 @@ func (p *pair) createRecurring() {
 	if err := r.Normalize(); err != nil {
 		p.t.Fatal(err)
 	}
-	plan, err := sched.FirstPlan(r, p.now)
+	plan, err := sched.FirstPlan(r, nil, p.now)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -420,6 +420,8 @@ func (p *pair) read() {
 		check("active runs", err, p.db.activeRuns(id, ""), n)
 		k, err := p.st.LastSkip(p.ctx, id)
 		check("last skip", err, p.db.lastSkip(id), k)
+		ahead, err := p.st.SkipsAfter(p.ctx, id, p.now)
+		check("skips ahead", err, p.db.skipsAfter(id, p.now), ahead)
 	}
 }
 

@@ -653,3 +653,13 @@ func (d *database) lastSkip(id string) (last *dts.Skip) {
 	}
 	return last
 }
+
+func (d *database) skipsAfter(id string, at time.Time) (list []*dts.Skip) {
+	for _, k := range d.skips[id] {
+		if k.To.After(at) {
+			list = append(list, clone(k))
+		}
+	}
+	slices.SortFunc(list, func(a, b *dts.Skip) int { return a.From.Compare(b.From) })
+	return list
+}

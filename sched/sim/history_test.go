@@ -549,7 +549,7 @@ func (w *world) changeRecurring() {
 		name = "resume"
 		w.mayResume(s)
 		f = func(ctx context.Context, p *proc) error {
-			_, err := p.s.ResumeRecurring(ctx, tenant, id, "sim")
+			_, err := p.s.ResumeRecurring(ctx, tenant, id, false, "sim")
 			w.db.mu.Lock()
 			s.resuming--
 			w.db.mu.Unlock()

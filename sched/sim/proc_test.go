@@ -15,6 +15,7 @@ import (
 // proc is one process: a scheduler and its way to the database and to the targets. When it is killed nothing that
 // it does has an effect any more, whatever its goroutines still try.
 type proc struct {
+	unused
 	w       *world
 	epoch   int
 	s       *sched.Scheduler
@@ -516,6 +517,33 @@ func (p *proc) ActiveRuns(ctx context.Context, id, except string) (n int, err er
 func (p *proc) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error) {
 	err = p.read(ctx, func() { k = p.w.db.lastSkip(id) })
 	return k, err
+}
+
+func (p *proc) SkipsAfter(ctx context.Context, id string, at time.Time) (list []*dts.Skip, err error) {
+	err = p.read(ctx, func() { list = p.w.db.skipsAfter(id, at) })
+	return list, err
+}
+
+// unused is what no history comes to: those have no calendars, blackouts or backfills. What uses them is tested with the
+// real store.
+type unused interface {
+	CountOccurrences(ctx context.Context, id string, origin dts.Origin, from, to time.Time) (int64, error)
+	CreateCalendar(ctx context.Context, c *dts.Calendar) error
+	ReplaceCalendar(ctx context.Context, c *dts.Calendar, old int64) error
+	DeleteCalendar(ctx context.Context, tenant, name string, token int64) error
+	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
+	CalendarVersions(ctx context.Context, tenant string, names []string) (map[string]int64, error)
+	CreateBlackout(ctx context.Context, b *dts.Blackout, token int64) error
+	ReplaceBlackout(ctx context.Context, b *dts.Blackout, token int64) error
+	DeleteBlackout(ctx context.Context, tenant, id string, token int64) error
+	Blackout(ctx context.Context, tenant, id string) (*dts.Blackout, error)
+	Waiting(ctx context.Context, shards dts.ShardSet, reason dts.Reason, after int64, limit int) ([]*dts.Task, error)
+}
+
+func (p *proc) TimeRules(ctx context.Context) (string, error) { return "", p.read(ctx, func() {}) }
+
+func (p *proc) AllBlackouts(ctx context.Context) ([]*dts.Blackout, error) {
+	return nil, p.read(ctx, func() {})
 }
 
 // Retention is far away: what it deletes is tested with the real store.
