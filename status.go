@@ -25,6 +25,7 @@ type SchedulerStatus struct {
 	UnwrittenRuns  int           `json:"unwritten_runs" doc:"results on their way to the disk"`
 	LagUS          int64         `json:"lag_us" doc:"how late the oldest due task that has not started is, in microseconds"`
 	ClockSteps     int64         `json:"clock_steps" doc:"times the wall clock was stepped since the start"`
+	Clock          *ClockStatus  `json:"clock,omitempty" doc:"what is known of the clock"`
 	ClockHeld      string        `json:"clock_held,omitempty" doc:"why the clock is not believed and firing is held"`
 	ActivePaused   int           `json:"paused_recurring_tasks"`
 	StoreError     string        `json:"store_error,omitempty" doc:"the last write that failed, until one succeeds"`
@@ -41,7 +42,7 @@ type NodeStatus struct {
 	State          string  `json:"state" enum:"ALIVE,LEAVING,LEFT,DEAD"`
 	Shards         int     `json:"shards" doc:"how many of the 64 shards it holds"`
 	SeenSecondsAgo float64 `json:"seen_seconds_ago" doc:"since its last beat was seen"`
-	ClockSkewMS    int64   `json:"clock_skew_ms" doc:"how far its clock is ahead of the clock of the server that answers, in milliseconds, give or take the time between two looks"`
+	ClockSkewMS    int64   `json:"clock_skew_ms" doc:"how far its clock is ahead of the clock of the server that answers, in milliseconds; it is asked every 10 s, and half of the round trip is the error"`
 	Self           bool    `json:"self,omitempty" doc:"it is the server that answers"`
 }
 

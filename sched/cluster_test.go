@@ -32,6 +32,7 @@ type cluster struct {
 	mu    sync.Mutex // of nodes, where servers tell each other something
 	began time.Time
 	deaf  bool                 // servers cannot tell each other anything
+	trip  time.Duration        // so long a question and its answer are on their way
 	opts  func(*sched.Options) // nil: as they are
 }
 
@@ -121,13 +122,18 @@ func (b *cuttable) Close() error { return nil }
 
 func inCluster(t *testing.T, n int, f func(c *cluster)) {
 	t.Helper()
+	inClusterWith(t, nil, n, f)
+}
+
+func inClusterWith(t *testing.T, opts func(*sched.Options), n int, f func(c *cluster)) {
+	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		db, err := sqlite.Open(context.Background(), filepath.Join(dir, "dts.db"), sqlite.Options{Migrations: migrations.FS})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &cluster{t: t, db: db, look: store.New(&cuttable{Backend: db}, store.Options{}), began: time.Now()}
+		c := &cluster{t: t, db: db, look: store.New(&cuttable{Backend: db}, store.Options{}), began: time.Now(), opts: opts}
 		for i := range n {
 			c.join(fmt.Sprint("node-", i+1))
 		}
@@ -151,7 +157,7 @@ func (c *cluster) join(id string, edit ...func(*member)) *member {
 	}
 	o := sched.Options{
 		Store: m.st, Runner: m.run, Refused: func(err error) bool { return errors.Is(err, store.ErrRefused) },
-		NewTimer: func() timer.Timer { return timer.NewPortableClock(time.Now) },
+		NewTimer: func() timer.Timer { return timer.NewPortableClock(m.now) }, Now: m.now,
 		Boottime: func() time.Duration { return time.Since(c.began) },
 		Node:     dts.Node{ID: id, Address: "http://" + id}, Peers: c,
 		Log: slog.New(slog.NewTextHandler(c.t.Output(), &slog.HandlerOptions{Level: slog.LevelError + 1})),
@@ -203,6 +209,16 @@ func (c *cluster) Wake(n dts.Node, ids []string) {
 	if m := c.find(n); m != nil {
 		m.s.Wake(ids)
 	}
+}
+
+func (c *cluster) Clock(ctx context.Context, n dts.Node) (time.Time, error) {
+	m := c.find(n)
+	if m == nil {
+		return time.Time{}, errCut
+	}
+	time.Sleep(c.trip / 2)
+	defer time.Sleep(c.trip / 2)
+	return m.now(), ctx.Err()
 }
 
 // holders returns how many shards each server holds, as the database has it.

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"context"
 	"time"
 
 	"dts"
@@ -13,12 +14,14 @@ const (
 	handoffChunk = 1000        // tasks taken up at once
 )
 
-// Peers tells other servers what they would else find out later. Its methods return at once.
+// Peers tells other servers what they would else find out later. Poke and Wake return at once.
 type Peers interface {
 	// Poke tells a server to look at who holds what: someone has come or gone, or shards were released.
 	Poke(n dts.Node)
 	// Wake tells a server of tasks that were made ready to run in shards that it holds.
 	Wake(n dts.Node, ids []string)
+	// Clock asks a server what time it is, by its wall clock.
+	Clock(ctx context.Context, n dts.Node) (time.Time, error)
 }
 
 // Wake takes up tasks that another server has made ready to run in shards that this one holds.

@@ -53,6 +53,7 @@ func (w *world) step(d time.Duration) { w.skew.Add(int64(d)) }
 
 func (w *world) start() {
 	w.t.Helper()
+	began := time.Now()
 	var err error
 	w.db, err = sqlite.Open(w.ctx, filepath.Join(w.dir, "dts.db"), sqlite.Options{Migrations: migrations.FS})
 	if err != nil {
@@ -61,7 +62,7 @@ func (w *world) start() {
 	w.st = store.New(w.db, store.Options{})
 	o := sched.Options{
 		Store: w.st, Runner: w.run, Refused: func(err error) bool { return errors.Is(err, store.ErrRefused) },
-		NewTimer: func() timer.Timer { return timer.NewPortableClock(w.now) }, Now: w.now, Node: dts.Node{ID: "node-1", BootID: "boot-1"},
+		NewTimer: func() timer.Timer { return timer.NewPortableClock(w.now) }, Now: w.now, Boottime: func() time.Duration { return time.Since(began) }, Node: dts.Node{ID: "node-1", BootID: "boot-1"},
 		Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if w.opts != nil {

@@ -115,8 +115,7 @@ func (l *loop) run() {
 			return
 		case w := <-l.timer.C():
 			if w.Stepped {
-				l.s.clock.stepped()
-				l.s.log.Warn("the clock was stepped", "now", l.s.clock.now())
+				l.s.log.Warn("the clock was stepped, or the machine has slept", "by", l.s.clock.stepped(), "now", l.s.clock.now())
 				l.forgetRetries()
 				l.s.wakePlanner()
 			}

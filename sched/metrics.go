@@ -67,11 +67,13 @@ var (
 	heldDesc      = prometheus.NewDesc("dts_shards_held", "Shards that this server holds, of 64.", nil, nil)
 	leaseDesc     = prometheus.NewDesc("dts_lease_seconds", "How long this server may go on starting tasks without a sign from the database; absent where it is alone.", nil, nil)
 	nodesDesc     = prometheus.NewDesc("dts_nodes", "Servers that share the schedule, by state; absent where this one is alone.", []string{"state"}, nil)
+	syncDesc      = prometheus.NewDesc("dts_clock_synchronised", "1 when the kernel says that something keeps the clock right; absent where it does not tell.", nil, nil)
+	skewDesc      = prometheus.NewDesc("dts_clock_skew_seconds", "How far the clock of another server is ahead of this one's.", []string{"node"}, nil)
 	stepsDesc     = prometheus.NewDesc("dts_clock_steps_total", "Times the wall clock was stepped since the start.", nil, nil)
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{heapDesc, claimedDesc, readyDesc, runningDesc, lagDesc, unwrittenDesc, readyStDesc, heldDesc, leaseDesc, nodesDesc, stepsDesc} {
+	for _, d := range []*prometheus.Desc{heapDesc, claimedDesc, readyDesc, runningDesc, lagDesc, unwrittenDesc, readyStDesc, heldDesc, leaseDesc, nodesDesc, stepsDesc, syncDesc, skewDesc} {
 		c <- d
 	}
 }
@@ -100,10 +102,20 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 		states := map[string]int{}
 		for _, n := range st.Nodes {
 			states[n.State]++
+			if !n.Self && dts.NodeState(n.State).Runs() {
+				gauge(skewDesc, float64(n.ClockSkewMS)/1000, n.ID)
+			}
 		}
 		for state, n := range states {
 			gauge(nodesDesc, float64(n), state)
 		}
+	}
+	if st.Clock != nil && st.Clock.Synchronised != nil {
+		synchronised := 0.0
+		if *st.Clock.Synchronised {
+			synchronised = 1
+		}
+		gauge(syncDesc, synchronised)
 	}
 	c <- prometheus.MustNewConstMetric(stepsDesc, prometheus.CounterValue, float64(st.ClockSteps))
 }

@@ -100,6 +100,8 @@ type Options struct {
 	NewTimer func() timer.Timer   // default: timer.New
 	Now      func() time.Time     // default: time.Now
 	Boottime func() time.Duration // a clock that is never set, for leases; default: timer.Boottime
+	// KernelClock is what the kernel says of its clock; default: adjtimex(2).
+	KernelClock func() (k KernelClock, known bool)
 
 	// Peers tells the other servers of a cluster what concerns them. nil: this server is alone, nobody else can use
 	// its store, and it holds every shard from the start.
@@ -143,6 +145,7 @@ type Scheduler struct {
 	held    atomic.Pointer[dts.Fence] // see fence
 	lease   atomic.Int64              // until when, by Options.Boottime, this server may start something
 	members *members
+	skews   *skews
 
 	ctx    context.Context // of everything that runs; cancelled at the end of Stop
 	cancel context.CancelFunc
@@ -187,6 +190,9 @@ func New(o Options) *Scheduler {
 	if o.Boottime == nil {
 		o.Boottime = timer.Boottime
 	}
+	if o.KernelClock == nil {
+		o.KernelClock = kernelClock
+	}
 	if o.Failpoint == nil {
 		o.Failpoint = func(string) {}
 	}
@@ -203,6 +209,7 @@ func New(o Options) *Scheduler {
 	}
 	s.held.Store(&dts.Fence{Node: o.Node.ID, Terms: &dts.Terms{}})
 	s.members = newMembers(s)
+	s.skews = newSkews()
 	s.m = newMetrics(s)
 	if o.Registry != nil {
 		o.Registry.MustRegister(s.m.all()...)
@@ -226,7 +233,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.clock = newClock(s.o.Now, s.o.ClockFloor, before.SeenAt, s.o.TrustClock)
+	s.clock = newClock(s.o.Now, s.o.Boottime, s.o.ClockFloor, before.SeenAt, s.o.TrustClock)
 	if s.clock.held() != "" {
 		s.log.Error("the clock is not believed, nothing fires", "reason", s.clock.held())
 	}
@@ -250,6 +257,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	s.wg.Go(s.writer.run)
 	s.wg.Go(s.planLoop)
 	s.wg.Go(s.retainLoop)
+	s.wg.Go(s.clockLoop)
 	if s.alone() {
 		s.wg.Go(s.beatLoop)
 	} else {

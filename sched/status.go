@@ -38,6 +38,7 @@ func (s *Scheduler) Status() dts.SchedulerStatus {
 	if !s.alone() {
 		s.members.fill(&st)
 	}
+	st.Clock = s.clockStatus(&st)
 	if since, err := s.o.Store.Fault(); err != nil {
 		st.StoreError, st.StoreErrorFrom = err.Error(), since.UTC()
 		st.NotReady = append(st.NotReady, "the database cannot be written: "+firstLine(err))
@@ -63,8 +64,9 @@ func (m *members) fill(st *dts.SchedulerStatus) {
 	}
 	for _, n := range v.nodes {
 		s := v.seen[n.ID]
+		skew, _ := m.clockOf(n.ID, s, now)
 		ns := dts.NodeStatus{ID: n.ID, Address: n.Address, Version: n.Version, State: string(n.State), Self: n.ID == st.Node,
-			SeenSecondsAgo: (now - s.at).Round(time.Millisecond).Seconds(), ClockSkewMS: s.skew.Milliseconds()}
+			SeenSecondsAgo: (now - s.at).Round(time.Millisecond).Seconds(), ClockSkewMS: skew.Milliseconds()}
 		for _, id := range v.held {
 			if id == n.ID {
 				ns.Shards++

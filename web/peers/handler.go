@@ -22,6 +22,7 @@ type HandlerOptions struct {
 	Outputs api.Outputs // of the runs on this server
 	Secret  string      // of the cluster
 	Log     *slog.Logger
+	Now     func() time.Time // what Clock answers; default: time.Now
 }
 
 // Handler answers the calls of other servers, at /cluster/. It needs no other protection than its own: who does not
@@ -41,6 +42,9 @@ func NewHandler(o HandlerOptions) (*Handler, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return &Handler{HandlerOptions: o, secret: sha256.Sum256([]byte(o.Secret)), tails: newTails(o.Outputs),
 		streams: make(chan struct{}, maxStreams), creates: make(chan struct{}, maxCreates)}, nil
@@ -63,6 +67,7 @@ var methods = map[string]method{
 	"TriggerRecurring": (*Handler).triggerRecurring,
 	"FindOutput":       (*Handler).findOutput,
 	"ReadOutput":       (*Handler).readOutput,
+	"Clock":            (*Handler).clock,
 }
 
 // ServeHTTP implements http.Handler.

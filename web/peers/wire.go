@@ -56,6 +56,8 @@ type answer struct {
 	Chunk []byte
 	Next  int64
 	Done  bool
+
+	Now time.Time // of the wall clock
 }
 
 // made is what became of one task that was to be created.
