@@ -22,6 +22,8 @@ import (
 
 // Store is what the scheduler needs of the store. Package store's Store has these methods and documents them.
 type Store interface {
+	Reader
+
 	Register(ctx context.Context, n dts.Node, alone bool) error
 	Beat(ctx context.Context, f dts.Fence, beat int64, now time.Time) error
 	Leave(ctx context.Context, f dts.Fence, over bool) error
@@ -61,7 +63,6 @@ type Store interface {
 	CreateCalendar(ctx context.Context, c *dts.Calendar) error
 	ReplaceCalendar(ctx context.Context, c *dts.Calendar, old int64) error
 	DeleteCalendar(ctx context.Context, tenant, name string, token int64) error
-	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
 	CalendarVersions(ctx context.Context, tenant string, names []string) (map[string]int64, error)
 	CreateBlackout(ctx context.Context, b *dts.Blackout, token int64) error
 	ReplaceBlackout(ctx context.Context, b *dts.Blackout, token int64) error

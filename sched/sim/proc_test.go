@@ -16,6 +16,7 @@ import (
 // it does has an effect any more, whatever its goroutines still try.
 type proc struct {
 	unused
+	sched.Reader // nil: nothing here asks what will happen, or why something did not
 	w       *world
 	epoch   int
 	s       *sched.Scheduler
@@ -531,7 +532,6 @@ type unused interface {
 	CreateCalendar(ctx context.Context, c *dts.Calendar) error
 	ReplaceCalendar(ctx context.Context, c *dts.Calendar, old int64) error
 	DeleteCalendar(ctx context.Context, tenant, name string, token int64) error
-	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
 	CalendarVersions(ctx context.Context, tenant string, names []string) (map[string]int64, error)
 	CreateBlackout(ctx context.Context, b *dts.Blackout, token int64) error
 	ReplaceBlackout(ctx context.Context, b *dts.Blackout, token int64) error
