@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"store/rqlite":            {".", "store", "migrations"},
 	"store/rqlite/rqlitetest": {},
 	"store/storetest":         {".", "store", "migrations"},
-	"web/...":                 {".", "web/...", "sched/cron/..."},
+	"web/...":                 {".", "web/...", "sched/cron/...", "sched/calendar", "sched/timetable"},
 	"cmd/dts/...":             {"./..."},
 }
 

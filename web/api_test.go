@@ -131,14 +131,14 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/tasks/bulk-cancel", `{}`, 422, `ids: is missing or empty; give ids or filter`},
 		{"POST", "/tasks/bulk-cancel", `{"filter":{}}`, 422, `filter: is empty, which would cancel everything; give at least one field, for example status`},
 		{"POST", "/tasks/bulk-cancel", `{"ids":["x"],"filter":{"queue":"a"}}`, 422, `ids[0]: is not an id; ids are 36 characters long, lower-case hexadecimal with hyphens | filter: cannot be set together with ids; keep one`},
-		{"POST", "/recurring-tasks", recurring + `}`, 422, `cron: is missing; give cron or interval_seconds`},
+		{"POST", "/recurring-tasks", recurring + `}`, 422, `cron: is missing; give cron, interval_seconds or rrule`},
 		{"POST", "/recurring-tasks", recurring + `,"cron":"61 * * * *"}`, 422, `cron: minute field "61": must be 0-59`},
 		{"POST", "/recurring-tasks", recurring + `,"cron":"* * * * *","interval_seconds":5}`, 422, `interval_seconds: cannot be set together with cron; keep one`},
 		{"POST", "/recurring-tasks", recurring + `,"cron":"0 3 1 1 *","end_time":"2026-12-01T00:00:00Z"}`, 422, `end_time: the schedule has no instant from now, or from start_time, to then`},
 		{"POST", "/recurring-tasks", recurring + `,"interval_seconds":0.5,"schedule":"x"}`, 422, `schedule: is not a known field`},
 		{"POST", "/recurring-tasks", recurring + `,"interval_seconds":0.5}`, 422, `interval_seconds: is 0.5; use 1 to 3.1536e+08 seconds`},
 		{"POST", "/schedules/preview", `{"cron":"* * * * *","count":101}`, 422, `count: must be 1 to 100`},
-		{"POST", "/schedules/preview", `{}`, 422, `cron: is missing; give cron or interval_seconds`},
+		{"POST", "/schedules/preview", `{}`, 422, `cron: is missing; give cron, interval_seconds or rrule`},
 		{"POST", "/schedules/preview", `{"cron":"0 3 31 2 *","time_zone":"Mars"}`, 422, `time_zone: time zone "Mars": is not a known IANA zone, such as Europe/Berlin or UTC`},
 		{"GET", "/tasks/" + id + "/output?attempt=0&follow=yes", ``, 422, `attempt: must be a whole number from 1 to 1000000 | follow: must be 0 or 1`},
 	} {
@@ -307,23 +307,6 @@ func TestRecurring(t *testing.T) {
 	}
 	if s.recurringPatch.EndTime == nil || !s.recurringPatch.EndTime.IsZero() || s.note != "holiday" || s.until.IsZero() {
 		t.Errorf("patch %+v, pause until %v: %s", s.recurringPatch, s.until, s.note)
-	}
-}
-
-func TestPreview(t *testing.T) {
-	s := start(t, nil)
-	status, _, body := s.call(t, "POST", "/schedules/preview", `{"cron":"30 2 * * *","time_zone":"Europe/Berlin","start_time":"2026-03-28T00:00","count":2}`)
-	p := decodeAs[api.Preview](t, body)
-	if status != 200 || len(p.Instants) != 2 || p.Instants[0].Local != "2026-03-28T02:30:00+01:00" || p.Instants[1].Local != "2026-03-29T03:00:00+02:00" ||
-		!p.Instants[1].UTC.Equal(time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)) || p.Description == "" {
-		t.Errorf("%d %s", status, body)
-	}
-	_, _, body = s.call(t, "POST", "/schedules/preview", `{"interval_seconds":90,"end_time":"2026-03-01T08:03:00Z"}`)
-	if p := decodeAs[api.Preview](t, body); len(p.Instants) != 2 || !p.Instants[0].UTC.Equal(now.Add(90*time.Second)) {
-		t.Error(body)
-	}
-	if _, _, body = s.call(t, "POST", "/schedules/preview", `{"cron":"@reboot"}`); body != "{\"description\":\"Once after each boot\",\"time_zone\":\"UTC\",\"at_boot\":true,\"instants\":[]}\n" {
-		t.Error(body)
 	}
 }
 

@@ -38,6 +38,7 @@ type fake struct {
 	recurringFilter dts.RecurringFilter
 	patch           dts.TaskPatch
 	recurringPatch  dts.RecurringPatch
+	times           times
 	actor           string
 	until           time.Time
 	note            string
@@ -215,7 +216,8 @@ func (f *fake) PauseRecurring(ctx context.Context, tenant, id string, until time
 	return f.RecurringTask(ctx, tenant, id)
 }
 
-func (f *fake) ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
+func (f *fake) ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error) {
+	f.times.catchUp, f.actor = catchUp, actor
 	return f.RecurringTask(ctx, tenant, id)
 }
 

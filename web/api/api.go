@@ -33,6 +33,14 @@ type Store interface {
 	Upcoming(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.Task, error)
 	// Occurrences returns a page of the ledger, newest first.
 	Occurrences(ctx context.Context, tenant, recurringID, cursor string, limit int) (dts.Page[dts.Occurrence], error)
+	// Calendar returns one calendar, or dts.ErrNotFound.
+	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
+	// Calendars returns all calendars, by name.
+	Calendars(ctx context.Context, tenant string) ([]*dts.Calendar, error)
+	// Blackout returns one blackout, or dts.ErrNotFound.
+	Blackout(ctx context.Context, tenant, id string) (*dts.Blackout, error)
+	// Blackouts returns all blackouts, the oldest first.
+	Blackouts(ctx context.Context, tenant string) ([]*dts.Blackout, error)
 	// Counts returns how many tasks of the tenant are in the states that people watch.
 	Counts(ctx context.Context, tenant string) (dts.Counts, error)
 }
@@ -56,12 +64,35 @@ type Scheduler interface {
 	ModifyRecurring(ctx context.Context, tenant, id string, p dts.RecurringPatch) (*dts.RecurringTask, error)
 	// PauseRecurring pauses until it is resumed, or until the given time if that is not zero.
 	PauseRecurring(ctx context.Context, tenant, id string, until time.Time, note, actor string) (*dts.RecurringTask, error)
-	// ResumeRecurring ends a pause.
-	ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error)
+	// ResumeRecurring ends a pause. With catchUp the instants of the pause are made up for, as the catch-up mode says.
+	ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error)
 	// CancelRecurring removes the upcoming occurrences; the history stays and the status becomes CANCELLED.
 	CancelRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error)
 	// TriggerRecurring runs the template once, now, beside the schedule.
 	TriggerRecurring(ctx context.Context, tenant, id, actor string) (*dts.Task, error)
+	// BackfillRecurring makes a task for each instant of a past window, or only says how many there would be.
+	BackfillRecurring(ctx context.Context, tenant, id string, q dts.BackfillRequest, actor string) (*dts.BackfillAnswer, error)
+	// CreateCalendar creates a calendar, normalized already. dts.ErrConflict: there is one of that name. A day, an
+	// expression, a zone or a file that is wrong is a dts.ErrInvalid with fields.
+	CreateCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error)
+	// ReplaceCalendar puts a calendar in the place of the one of that name, or returns dts.ErrNotFound, and replans what
+	// uses it.
+	ReplaceCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error)
+	// DeleteCalendar deletes a calendar. dts.ErrConflict: something uses it.
+	DeleteCalendar(ctx context.Context, tenant, name string) error
+	// CreateBlackout creates a blackout, normalized already.
+	CreateBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error)
+	// ReplaceBlackout puts a blackout in the place of the one with its id, or returns dts.ErrNotFound.
+	ReplaceBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error)
+	// DeleteBlackout deletes a blackout. What waited for its end is due again.
+	DeleteBlackout(ctx context.Context, tenant, id string) error
+	// Preview says what a schedule means and will do. The request is checked already, but for its calendars.
+	Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error)
+	// Conflicts returns the times between from and to in which more tasks will want to run than a limit lets.
+	Conflicts(ctx context.Context, tenant string, from, to time.Time) ([]dts.Conflict, error)
+	// Why says why a task did or did not run; or, where id is that of a recurring task, an instant of it. The zero time
+	// is the latest instant that did not run, else the last one.
+	Why(ctx context.Context, tenant, id string, at time.Time) (*dts.Why, error)
 	// Status says how this node's scheduler is doing.
 	Status() dts.SchedulerStatus
 	// Ready returns nil, or why this node does not accept and fire tasks.

@@ -22,15 +22,29 @@ const (
 	MaxBulkBody = 32 << 20 // POST /tasks/bulk
 )
 
-// readBody reads a JSON body of at most limit bytes.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if ct := r.Header.Get("Content-Type"); ct != "" && r.ContentLength != 0 {
-		t, _, err := mime.ParseMediaType(ct)
-		if err != nil || t != "application/json" && !strings.HasSuffix(t, "+json") {
-			return nil, WithStatus(http.StatusUnsupportedMediaType,
-				dts.Errorf(dts.ErrInvalid, "the body must be JSON; send it with the header Content-Type: application/json"))
-		}
+// mediaOf returns the type of a body: JSON, or the other one that the route takes, or "" where there is none.
+func mediaOf(r *http.Request, other string) (string, error) {
+	ct := r.Header.Get("Content-Type")
+	if ct == "" || r.ContentLength == 0 {
+		return "", nil
 	}
+	t, _, err := mime.ParseMediaType(ct)
+	switch {
+	case err == nil && (t == jsonType || strings.HasSuffix(t, "+json")):
+		return jsonType, nil
+	case err == nil && t == other:
+		return other, nil
+	}
+	or := ""
+	if other != "" {
+		or = " or " + other
+	}
+	return "", WithStatus(http.StatusUnsupportedMediaType,
+		dts.Errorf(dts.ErrInvalid, "the body must be JSON%s; send it with the header Content-Type: application/json%s", or, or))
+}
+
+// readBody reads a body of at most limit bytes.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}

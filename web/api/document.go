@@ -47,12 +47,18 @@ func (h *Handler) document(r *route) *huma.Operation {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: "id", In: "path", Required: true,
 			Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}})
 	}
+	if strings.Contains(r.path, "{name}") {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: "name", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
 	for _, p := range r.params {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.doc, Schema: p.schema})
 	}
 	if r.body != nil {
 		op.RequestBody = &huma.RequestBody{Required: !r.bodyOptional,
 			Content: map[string]*huma.MediaType{jsonType: {Schema: h.requestSchema(reflect.TypeOf(r.body))}}}
+		if r.bodyMedia != "" {
+			op.RequestBody.Content[r.bodyMedia] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+		}
 	}
 	content := map[string]*huma.MediaType{}
 	if r.answer != nil {
@@ -84,7 +90,7 @@ func (h *Handler) document(r *route) *huma.Operation {
 	if r.body != nil || len(r.params) > 0 {
 		codes = append(codes, http.StatusUnprocessableEntity)
 	}
-	if strings.Contains(r.path, "{id}") {
+	if strings.Contains(r.path, "{id}") || strings.Contains(r.path, "{name}") && r.method != http.MethodPut {
 		codes = append(codes, http.StatusNotFound)
 	}
 	if r.method != http.MethodGet {
@@ -99,7 +105,7 @@ func (h *Handler) document(r *route) *huma.Operation {
 }
 
 // onlyIn are the parts of requests in which unknown fields are refused, as in the bodies themselves.
-var onlyIn = []string{"HTTPTarget", "CommandTarget", "Retry", "TaskFilter"}
+var onlyIn = []string{"HTTPTarget", "CommandTarget", "Retry", "TaskFilter", "Holidays", "WindowRequest"}
 
 // schema returns a reference to a type's schema. Where a type has a target_config it says what that is.
 func (h *Handler) schema(t reflect.Type) *huma.Schema {

@@ -153,6 +153,8 @@ var answerTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[TaskPatch]():        reflect.TypeFor[dts.Task](),
 	reflect.TypeFor[RecurringRequest](): reflect.TypeFor[dts.RecurringTask](),
 	reflect.TypeFor[RecurringPatch]():   reflect.TypeFor[dts.RecurringTask](),
+	reflect.TypeFor[CalendarRequest]():  reflect.TypeFor[dts.Calendar](),
+	reflect.TypeFor[BlackoutRequest]():  reflect.TypeFor[dts.Blackout](),
 }
 
 // inTarget holds the names that people put beside target_config although they belong in it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,11 @@ func (f *fieldErrors) names() []string {
 	return names
 }
 
+// has reports whether one of the fields has an error.
+func (f *fieldErrors) has(fields ...string) bool {
+	return slices.ContainsFunc(f.list, func(e dts.FieldError) bool { return slices.Contains(fields, e.Field) })
+}
+
 // merge adds the fields of err, a *dts.Error, but those in known: a second error about them would only be
 // a consequence of the first.
 func (f *fieldErrors) merge(err error, known []string) {
@@ -66,6 +72,12 @@ func (f *fieldErrors) zone(field, name string) *time.Location {
 		return nil
 	}
 	return loc
+}
+
+// knownZone is zone for a name that was checked before, or is none.
+func (f *fieldErrors) knownZone(name string) *time.Location {
+	var quiet fieldErrors
+	return quiet.zone("", name)
 }
 
 // time reads a time that may be left out.
@@ -140,18 +152,46 @@ func (f *fieldErrors) target(kind dts.TargetType, config json.RawMessage) {
 	}
 }
 
-// schedule checks what dts.RecurringTask.Normalize cannot: the cron expression, the zone, and whether the
-// schedule has an instant at all from now on.
+// inRange returns a time, or zero, that must be from 1970 to 100 years ahead.
+func (f *fieldErrors) inRange(field string, at, now time.Time) time.Time {
+	if !at.IsZero() && !dts.InRange(at, now) {
+		f.add(field, "%s is out of range; use 1970 to 100 years ahead", at.Format(time.RFC3339))
+	}
+	return at
+}
+
+// inPast returns a time, or zero, that must have passed.
+func (f *fieldErrors) inPast(field string, at, now time.Time) time.Time {
+	if at.After(now) {
+		f.add(field, "%s has not passed yet (it is %s now)", at.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return at
+	}
+	return f.inRange(field, at, now)
+}
+
+// order refuses a time that is before from, which its message calls by its name. Zero times are not looked at.
+func (f *fieldErrors) order(field string, from, to time.Time) {
+	if !from.IsZero() && !to.IsZero() && to.Before(from) {
+		f.add(field, "%s is before from, %s", to.Format(time.RFC3339), from.Format(time.RFC3339))
+	}
+}
+
+// schedule checks what dts.RecurringTask.Normalize, whose errors are known, cannot: the cron expressions or the rule,
+// the zone, and whether the schedule has an instant at all from now on. The calendars are the scheduler's.
 func (f *fieldErrors) schedule(s *dts.Schedule, name string, now time.Time) {
 	loc := f.zone("time_zone", s.TimeZone)
-	if s.Cron == "" && s.IntervalSeconds < cron.MinInterval.Seconds() {
+	field := "cron"
+	switch {
+	case s.RRule != "" || f.has("dst_gap", "dst_overlap"):
+		return
+	case s.Cron == "" && s.IntervalSeconds < cron.MinInterval.Seconds():
 		return // Normalize says so
 	}
-	c, err := planOf(s, now).Schedule(cron.Options{Location: loc, Seed: name})
+	c, err := planOf(s, now).Schedule(cron.Options{Location: loc, Seed: name, Gap: cron.GapPolicy(s.DSTGap), Overlap: cron.OverlapPolicy(s.DSTOverlap)})
 	switch {
 	case errors.Is(err, cron.ErrReboot):
 	case err != nil:
-		f.add("cron", "%s", err)
+		f.add(field, "%s", err)
 	default:
 		f.instants(c, s, now)
 	}
@@ -171,6 +211,9 @@ func (f *fieldErrors) instants(c cron.Schedule, s *dts.Schedule, now time.Time) 
 func planOf(s *dts.Schedule, now time.Time) cron.Plan {
 	return cron.Plan{Expr: s.Cron, Interval: s.Interval(), Anchor: dts.Micros(now), Start: s.StartTime, End: s.EndTime}
 }
+
+// indexed is the prefix of the fields of one item of a list.
+func indexed(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]." }
 
 func containsFold(list []string, s string) bool {
 	return slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, s) })

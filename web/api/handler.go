@@ -100,7 +100,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // noRoute answers where no route matches: 405 where another method would, else 404.
 func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) {
 	var allow []string
-	for _, m := range []string{"GET", "POST", "PATCH", "DELETE"} {
+	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		try := *r
 		try.Method = m
 		if _, pattern := h.mux.Handler(&try); pattern != "/" && pattern != "" {

@@ -36,7 +36,8 @@ func (q *RecurringRequest) recurringTask(tenant, actor string, now time.Time) (*
 	r := &dts.RecurringTask{
 		ID: dts.NewID(now), TenantID: tenant, Spec: q.Spec, Status: dts.Active,
 		CreatedAt: created, CreatedBy: actor, UpdatedAt: created,
-		CatchUpMode: q.CatchUpMode, MisfireAfterSeconds: q.MisfireAfterSeconds, OverlapPolicy: q.OverlapPolicy,
+		CatchUpMode: q.CatchUpMode, MisfireAfterSeconds: q.MisfireAfterSeconds, CatchUpWindowSeconds: q.CatchUpWindowSeconds,
+		CatchUpLimit: q.CatchUpLimit, CatchUpPacingSeconds: q.CatchUpPacingSeconds, OverlapPolicy: q.OverlapPolicy,
 		IdempotencyKey: q.IdempotencyKey, RequestHash: requestHash(q.IdempotencyKey, q),
 	}
 	r.Shard = dts.ShardOf(r.ID)
@@ -53,8 +54,11 @@ func (q *RecurringRequest) recurringTask(tenant, actor string, now time.Time) (*
 func (q *RecurringRequest) schedule(f *fieldErrors) dts.Schedule {
 	loc := f.zone("time_zone", q.TimeZone)
 	return dts.Schedule{
-		Cron: q.Cron, IntervalSeconds: float64(q.IntervalSeconds), TimeZone: q.TimeZone, MaxRuns: q.MaxRuns,
+		Cron: string(q.Cron), IntervalSeconds: float64(q.IntervalSeconds), RRule: q.RRule,
+		TimeZone: q.TimeZone, DSTGap: q.DSTGap, DSTOverlap: q.DSTOverlap,
 		StartTime: f.time("start_time", q.StartTime, loc), EndTime: f.time("end_time", q.EndTime, loc),
+		MaxRuns: q.MaxRuns, JitterSeconds: q.JitterSeconds,
+		ExcludeCalendars: q.ExcludeCalendars, RequireCalendars: q.RequireCalendars, CalendarShift: q.CalendarShift,
 	}
 }
 
@@ -109,8 +113,12 @@ func (h *Handler) modifyRecurring(c *call) (any, error) {
 func (q *RecurringPatch) patch(r *dts.RecurringTask, now time.Time) (dts.RecurringPatch, error) {
 	var f fieldErrors
 	p := dts.RecurringPatch{
-		TaskTemplatePatch: q.TaskTemplatePatch, Cron: q.Cron, TimeZone: q.TimeZone, MaxRuns: q.MaxRuns,
-		CatchUpMode: q.CatchUpMode, MisfireAfterSeconds: q.MisfireAfterSeconds, OverlapPolicy: q.OverlapPolicy,
+		TaskTemplatePatch: q.TaskTemplatePatch,
+		Cron:              (*string)(q.Cron), RRule: q.RRule, TimeZone: q.TimeZone, DSTGap: q.DSTGap, DSTOverlap: q.DSTOverlap,
+		MaxRuns: q.MaxRuns, JitterSeconds: q.JitterSeconds,
+		ExcludeCalendars: q.ExcludeCalendars, RequireCalendars: q.RequireCalendars, CalendarShift: q.CalendarShift,
+		CatchUpMode: q.CatchUpMode, MisfireAfterSeconds: q.MisfireAfterSeconds, CatchUpWindowSeconds: q.CatchUpWindowSeconds,
+		CatchUpLimit: q.CatchUpLimit, CatchUpPacingSeconds: q.CatchUpPacingSeconds, OverlapPolicy: q.OverlapPolicy,
 	}
 	if q.IntervalSeconds != nil {
 		seconds := float64(*q.IntervalSeconds)
@@ -138,7 +146,8 @@ func (q *RecurringPatch) patch(r *dts.RecurringTask, now time.Time) (dts.Recurri
 // schedules reports whether the patch changes when it runs. Only then does the new schedule need an instant
 // that is still to come: the description of one that has ended can be changed.
 func (q *RecurringPatch) schedules() bool {
-	return q.Cron != nil || q.IntervalSeconds != nil || q.TimeZone != nil || !q.StartTime.IsZero() || !q.EndTime.IsZero()
+	return q.Cron != nil || q.IntervalSeconds != nil || q.RRule != nil || q.TimeZone != nil || q.DSTGap != nil || q.DSTOverlap != nil ||
+		!q.StartTime.IsZero() || !q.EndTime.IsZero()
 }
 
 func (h *Handler) cancelRecurring(c *call) (any, error) {
@@ -179,7 +188,13 @@ func (h *Handler) resumeRecurring(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.Scheduler.ResumeRecurring(c, c.p.TenantID, id, c.p.Name)
+	var q ResumeRequest
+	if len(bytes.TrimSpace(c.body)) > 0 {
+		if err := decode(c.body, &q); err != nil {
+			return nil, err
+		}
+	}
+	return h.Scheduler.ResumeRecurring(c, c.p.TenantID, id, q.CatchUp, c.p.Name)
 }
 
 func (h *Handler) triggerRecurring(c *call) (any, error) {

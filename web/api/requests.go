@@ -75,30 +75,50 @@ type BulkCancelAnswer struct {
 // RecurringRequest is the body of POST /recurring-tasks: the template's Spec, and a schedule.
 type RecurringRequest struct {
 	dts.Spec
-	Cron                string            `json:"cron,omitempty" doc:"5 fields, 6 with leading seconds, @daily and the like, @every 90s, @reboot"`
-	IntervalSeconds     Interval          `json:"interval_seconds,omitempty" doc:"a fixed interval of at least 1 s, anchored at start_time, in place of cron"`
-	TimeZone            string            `json:"time_zone,omitempty" doc:"IANA name; default: UTC"`
-	StartTime           TimeText          `json:"start_time,omitzero" doc:"no instant before this; an interval's first instant"`
-	EndTime             TimeText          `json:"end_time,omitzero" doc:"no instant after this"`
-	MaxRuns             int64             `json:"max_runs,omitempty" doc:"scheduled runs, not skips or triggers; 0: no limit"`
-	CatchUpMode         dts.CatchUpMode   `json:"catch_up_mode,omitempty" enum:"RUN_LATEST,SKIP_MISSED" doc:"default: RUN_LATEST"`
-	MisfireAfterSeconds float64           `json:"misfire_after_seconds,omitempty" doc:"later than this counts as missed; default 60"`
-	OverlapPolicy       dts.OverlapPolicy `json:"overlap_policy,omitempty" enum:"ALLOW,SKIP" doc:"default: ALLOW"`
-	IdempotencyKey      string            `json:"idempotency_key,omitempty" doc:"the same key and body again: 200 and the first one; another body: 409"`
+	Cron                 Expressions       `json:"cron,omitempty" doc:"5 fields, 6 with leading seconds, @daily and the like, @every 90s, @reboot; several are all meant"`
+	IntervalSeconds      Interval          `json:"interval_seconds,omitempty" doc:"a fixed interval of at least 1 s, anchored at start_time, in place of cron"`
+	RRule                string            `json:"rrule,omitempty" doc:"an RFC 5545 recurrence rule, hourly or slower, that begins at start_time, in place of cron"`
+	TimeZone             string            `json:"time_zone,omitempty" doc:"IANA name; default: UTC"`
+	DSTGap               dts.DSTGap        `json:"dst_gap,omitempty" enum:"RUN_AFTER,SKIP" doc:"when the clock is put forward over its time; default: RUN_AFTER"`
+	DSTOverlap           dts.DSTOverlap    `json:"dst_overlap,omitempty" enum:"FIRST,SECOND,BOTH" doc:"when the clock is put back and its time comes twice; default: the first, or both if its minute or hour begins with *"`
+	StartTime            TimeText          `json:"start_time,omitzero" doc:"no instant before this; an interval's first instant"`
+	EndTime              TimeText          `json:"end_time,omitzero" doc:"no instant after this"`
+	MaxRuns              int64             `json:"max_runs,omitempty" doc:"scheduled runs, not skips or triggers; 0: no limit"`
+	JitterSeconds        float64           `json:"jitter_seconds,omitempty" doc:"each run is due this much later at most, always by the same share of it, so that tasks of one time spread"`
+	ExcludeCalendars     []string          `json:"exclude_calendars,omitempty" doc:"calendars in whose days and windows it does not run"`
+	RequireCalendars     []string          `json:"require_calendars,omitempty" doc:"calendars outside whose days and windows it does not run"`
+	CalendarShift        dts.CalendarShift `json:"calendar_shift,omitempty" enum:"NEXT_BUSINESS_DAY,PREVIOUS_BUSINESS_DAY" doc:"where an excluded instant goes; default: nowhere"`
+	CatchUpMode          dts.CatchUpMode   `json:"catch_up_mode,omitempty" enum:"RUN_LATEST,RUN_ONE_NOW,RUN_ALL_MISSED,SKIP_MISSED" doc:"default: RUN_LATEST"`
+	MisfireAfterSeconds  float64           `json:"misfire_after_seconds,omitempty" doc:"later than this counts as missed; default 60"`
+	CatchUpWindowSeconds float64           `json:"catch_up_window_seconds,omitempty" doc:"what was missed longer ago is skipped in any case; 0: no limit"`
+	CatchUpLimit         int               `json:"catch_up_limit,omitempty" doc:"of RUN_ALL_MISSED: at most so many runs, 1 to 1000; default 100"`
+	CatchUpPacingSeconds float64           `json:"catch_up_pacing_seconds,omitempty" doc:"of RUN_ALL_MISSED: the time from one run to the next; default 1"`
+	OverlapPolicy        dts.OverlapPolicy `json:"overlap_policy,omitempty" enum:"ALLOW,SKIP,BUFFER_ONE,BUFFER_ALL,CANCEL_RUNNING" doc:"default: ALLOW"`
+	IdempotencyKey       string            `json:"idempotency_key,omitempty" doc:"the same key and body again: 200 and the first one; another body: 409"`
 }
 
 // RecurringPatch is the body of PATCH /recurring-tasks/{id}. What is left out stays as it is.
 type RecurringPatch struct {
 	dts.TaskTemplatePatch
-	Cron                *string            `json:"cron,omitempty" doc:"replaces interval_seconds too"`
-	IntervalSeconds     *Interval          `json:"interval_seconds,omitempty" doc:"replaces cron too"`
-	TimeZone            *string            `json:"time_zone,omitempty"`
-	StartTime           TimeText           `json:"start_time,omitzero" doc:"null: no start"`
-	EndTime             TimeText           `json:"end_time,omitzero" doc:"null: no end"`
-	MaxRuns             *int64             `json:"max_runs,omitempty" doc:"0: no limit"`
-	CatchUpMode         *dts.CatchUpMode   `json:"catch_up_mode,omitempty" enum:"RUN_LATEST,SKIP_MISSED"`
-	MisfireAfterSeconds *float64           `json:"misfire_after_seconds,omitempty"`
-	OverlapPolicy       *dts.OverlapPolicy `json:"overlap_policy,omitempty" enum:"ALLOW,SKIP"`
+	Cron                 *Expressions       `json:"cron,omitempty" doc:"replaces interval_seconds and rrule too"`
+	IntervalSeconds      *Interval          `json:"interval_seconds,omitempty" doc:"replaces cron and rrule too"`
+	RRule                *string            `json:"rrule,omitempty" doc:"replaces cron and interval_seconds too"`
+	TimeZone             *string            `json:"time_zone,omitempty"`
+	DSTGap               *dts.DSTGap        `json:"dst_gap,omitempty" enum:",RUN_AFTER,SKIP" doc:"empty: the default"`
+	DSTOverlap           *dts.DSTOverlap    `json:"dst_overlap,omitempty" enum:",FIRST,SECOND,BOTH" doc:"empty: the default"`
+	StartTime            TimeText           `json:"start_time,omitzero" doc:"null: no start"`
+	EndTime              TimeText           `json:"end_time,omitzero" doc:"null: no end"`
+	MaxRuns              *int64             `json:"max_runs,omitempty" doc:"0: no limit"`
+	JitterSeconds        *float64           `json:"jitter_seconds,omitempty"`
+	ExcludeCalendars     *[]string          `json:"exclude_calendars,omitempty" doc:"replaces the list; [] for none"`
+	RequireCalendars     *[]string          `json:"require_calendars,omitempty" doc:"replaces the list; [] for none"`
+	CalendarShift        *dts.CalendarShift `json:"calendar_shift,omitempty" enum:",NEXT_BUSINESS_DAY,PREVIOUS_BUSINESS_DAY" doc:"empty: nowhere"`
+	CatchUpMode          *dts.CatchUpMode   `json:"catch_up_mode,omitempty" enum:"RUN_LATEST,RUN_ONE_NOW,RUN_ALL_MISSED,SKIP_MISSED"`
+	MisfireAfterSeconds  *float64           `json:"misfire_after_seconds,omitempty"`
+	CatchUpWindowSeconds *float64           `json:"catch_up_window_seconds,omitempty" doc:"0: no limit"`
+	CatchUpLimit         *int               `json:"catch_up_limit,omitempty"`
+	CatchUpPacingSeconds *float64           `json:"catch_up_pacing_seconds,omitempty"`
+	OverlapPolicy        *dts.OverlapPolicy `json:"overlap_policy,omitempty" enum:"ALLOW,SKIP,BUFFER_ONE,BUFFER_ALL,CANCEL_RUNNING"`
 }
 
 // PauseRequest is the body of POST /recurring-tasks/{id}/pause. It can be left out.
@@ -107,29 +127,9 @@ type PauseRequest struct {
 	Note  string   `json:"note,omitempty" doc:"why, for those who wonder later"`
 }
 
-// PreviewRequest is the body of POST /schedules/preview.
-type PreviewRequest struct {
-	Cron            string   `json:"cron,omitempty"`
-	IntervalSeconds Interval `json:"interval_seconds,omitempty"`
-	TimeZone        string   `json:"time_zone,omitempty" doc:"IANA name; default: UTC"`
-	StartTime       TimeText `json:"start_time,omitzero"`
-	EndTime         TimeText `json:"end_time,omitzero"`
-	Name            string   `json:"name,omitempty" doc:"the recurring task's name, which decides what H and ~ choose"`
-	Count           int      `json:"count,omitempty" doc:"how many instants, 1 to 100; default 5"`
-}
-
-// Preview answers POST /schedules/preview.
-type Preview struct {
-	Description string    `json:"description" doc:"the schedule in plain English"`
-	TimeZone    string    `json:"time_zone"`
-	AtBoot      bool      `json:"at_boot,omitempty" doc:"@reboot: fires at every boot, at no instant known before"`
-	Instants    []Instant `json:"instants" doc:"the next ones; fewer than asked for when the schedule ends"`
-}
-
-// Instant is one instant of a schedule.
-type Instant struct {
-	UTC   time.Time `json:"utc"`
-	Local string    `json:"local" doc:"the same in the schedule's zone, as RFC 3339" format:"date-time"`
+// ResumeRequest is the body of POST /recurring-tasks/{id}/resume. It can be left out.
+type ResumeRequest struct {
+	CatchUp bool `json:"catch_up,omitempty" doc:"make up for the instants of the pause as catch_up_mode says; default: they stay skipped"`
 }
 
 // Page is one page of a list.

@@ -29,6 +29,7 @@ type route struct {
 	params       []param
 	body         any // a value of the body's type; nil when there is none
 	bodyOptional bool
+	bodyMedia    string // another type that the body may have, beside JSON
 	limit        int64  // of the body, in bytes; default: MaxBody
 	status       int    // of success; default: 200
 	also         int    // another status of success with the same body, or 0
@@ -56,7 +57,8 @@ type call struct {
 	p      auth.Principal
 	query  url.Values
 	body   []byte
-	status int // of success; serve may change it
+	media  string // the type of the body; "" where none was given
+	status int    // of success; serve may change it
 }
 
 // id is the {id} of the path. What does not look like an id cannot exist, so it is not looked for.
@@ -116,6 +118,9 @@ func (h *Handler) run(r *route, queryNames []string, w http.ResponseWriter, req 
 			}
 		}
 		var err error
+		if c.media, err = mediaOf(req, r.bodyMedia); err != nil {
+			return err
+		}
 		if c.body, err = readBody(w, req, r.limit); err != nil {
 			return err
 		}

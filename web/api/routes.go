@@ -12,7 +12,7 @@ const conflict = http.StatusConflict
 
 // routes is every path of the API.
 func (h *Handler) routes() []route {
-	task, recurring := dts.Task{}, dts.RecurringTask{}
+	task, recurring, calendar, blackout := dts.Task{}, dts.RecurringTask{}, dts.Calendar{}, dts.Blackout{}
 	return []route{
 		{method: "POST", path: "/tasks", id: "create-task", tag: "tasks", summary: "Create a task",
 			params: keyParam, body: TaskRequest{}, status: 201, also: 200, answer: task, errors: []int{conflict}, serve: h.createTask},
@@ -40,6 +40,8 @@ func (h *Handler) routes() []route {
 		{method: "GET", path: "/tasks/{id}/output", id: "get-output", tag: "tasks", summary: "What an attempt has printed, or the body that a server answered. Streamed as events output, then end, or failed",
 			params: outputParams, answer: OutputAnswer{}, media: "text/plain",
 			events: []any{OutputChunk{}, OutputEnd{}, Problem{}}, stream: h.output},
+		{method: "GET", path: "/tasks/{id}/why", id: "why-task", tag: "tasks", summary: "Why it did or did not run, in a sentence",
+			answer: dts.Why{}, serve: h.whyTask},
 
 		{method: "POST", path: "/recurring-tasks", id: "create-recurring-task", tag: "recurring tasks", summary: "Create a recurring task",
 			params: keyParam, body: RecurringRequest{}, status: 201, also: 200, answer: recurring, errors: []int{conflict}, serve: h.createRecurring},
@@ -54,16 +56,42 @@ func (h *Handler) routes() []route {
 		{method: "POST", path: "/recurring-tasks/{id}/pause", id: "pause-recurring-task", tag: "recurring tasks", summary: "Pause: instants are recorded as skipped until it is resumed",
 			body: PauseRequest{}, bodyOptional: true, answer: recurring, errors: []int{conflict}, serve: h.pauseRecurring},
 		{method: "POST", path: "/recurring-tasks/{id}/resume", id: "resume-recurring-task", tag: "recurring tasks", summary: "Resume after a pause",
-			answer: recurring, errors: []int{conflict}, serve: h.resumeRecurring},
+			body: ResumeRequest{}, bodyOptional: true, answer: recurring, errors: []int{conflict}, serve: h.resumeRecurring},
 		{method: "POST", path: "/recurring-tasks/{id}/trigger-now", id: "trigger-recurring-task", tag: "recurring tasks", summary: "Run it once, now, beside its schedule",
 			status: 201, answer: task, errors: []int{conflict}, serve: h.triggerRecurring},
+		{method: "POST", path: "/recurring-tasks/{id}/backfill", id: "backfill-recurring-task", tag: "recurring tasks", summary: "Replay a past window: a task for each instant of the schedule in it",
+			body: BackfillRequest{}, answer: dts.BackfillAnswer{}, errors: []int{conflict}, serve: h.backfill},
 		{method: "GET", path: "/recurring-tasks/{id}/upcoming", id: "list-upcoming", tag: "recurring tasks", summary: "List the planned occurrences, soonest first",
 			params: []param{limitParam(10)}, answer: Items[dts.Task]{}, serve: h.listUpcoming},
 		{method: "GET", path: "/recurring-tasks/{id}/occurrences", id: "list-occurrences", tag: "recurring tasks", summary: "List every instant, newest first: the task it became, or why it was skipped",
 			params: []param{limitParam(100), cursorParam}, answer: Page[dts.Occurrence]{}, serve: h.listOccurrences},
+		{method: "GET", path: "/recurring-tasks/{id}/why", id: "why-instant", tag: "recurring tasks", summary: "Why an instant did or did not run, in a sentence",
+			params: whyParams, answer: dts.Why{}, serve: h.whyInstant},
 
-		{method: "POST", path: "/schedules/preview", id: "preview-schedule", tag: "schedules", summary: "Describe a schedule and list its next instants, without saving it",
-			body: PreviewRequest{}, answer: Preview{}, serve: h.preview},
+		{method: "POST", path: "/schedules/preview", id: "preview-schedule", tag: "schedules", summary: "Describe a schedule and list its next instants with what becomes of them, without saving it",
+			body: PreviewRequest{}, answer: dts.Preview{}, errors: []int{404}, serve: h.preview},
+		{method: "GET", path: "/scheduler/conflicts", id: "list-conflicts", tag: "schedules", summary: "When more tasks will want to run than a limit lets",
+			params: conflictParams, answer: Items[dts.Conflict]{}, serve: h.listConflicts},
+
+		{method: "GET", path: "/calendars", id: "list-calendars", tag: "calendars", summary: "List the calendars by name, without the text of their .ics files",
+			answer: Items[dts.Calendar]{}, serve: h.listCalendars},
+		{method: "POST", path: "/calendars", id: "create-calendar", tag: "calendars", summary: "Create a calendar",
+			body: CalendarRequest{}, status: 201, answer: calendar, errors: []int{conflict}, serve: h.createCalendar},
+		{method: "GET", path: "/calendars/{name}", id: "get-calendar", tag: "calendars", summary: "Get a calendar", answer: calendar, serve: h.getCalendar},
+		{method: "PUT", path: "/calendars/{name}", id: "put-calendar", tag: "calendars", summary: "Create a calendar (201), or replace it (200) and plan what uses it anew; from JSON, or from an .ics file",
+			params: calendarFileParams, body: CalendarRequest{}, bodyMedia: calendarType, also: 201, answer: calendar, errors: []int{conflict}, serve: h.putCalendar},
+		{method: "DELETE", path: "/calendars/{name}", id: "delete-calendar", tag: "calendars", summary: "Delete a calendar that nothing uses; answers with what it was",
+			answer: calendar, errors: []int{conflict}, serve: h.deleteCalendar},
+
+		{method: "GET", path: "/blackouts", id: "list-blackouts", tag: "blackouts", summary: "List the blackouts, the oldest first",
+			answer: Items[dts.Blackout]{}, serve: h.listBlackouts},
+		{method: "POST", path: "/blackouts", id: "create-blackout", tag: "blackouts", summary: "Create a blackout: meanwhile no task starts",
+			body: BlackoutRequest{}, status: 201, answer: blackout, errors: []int{conflict}, serve: h.createBlackout},
+		{method: "GET", path: "/blackouts/{id}", id: "get-blackout", tag: "blackouts", summary: "Get a blackout", answer: blackout, serve: h.getBlackout},
+		{method: "PUT", path: "/blackouts/{id}", id: "replace-blackout", tag: "blackouts", summary: "Replace a blackout",
+			body: BlackoutRequest{}, answer: blackout, serve: h.replaceBlackout},
+		{method: "DELETE", path: "/blackouts/{id}", id: "delete-blackout", tag: "blackouts", summary: "Delete a blackout; answers with what it was",
+			answer: blackout, serve: h.deleteBlackout},
 
 		{method: "GET", path: "/events", id: "watch-events", tag: "system", summary: "Events as they happen: created, changed, started, finished, skipped, deleted (each an Event)",
 			params: eventParams, events: []any{dts.Event{}}, errors: []int{503}, stream: h.events},
@@ -110,6 +138,12 @@ var (
 		{"status", "query", "one or more of ACTIVE, PAUSED, COMPLETED, CANCELLED, with commas or repeated", text("")},
 		{"name", "query", "exact", text("")},
 		limitParam(100), cursorParam,
+	}
+	whyParams          = []param{{"at", "query", "the instant; without an offset it is local time of the schedule. Default: the latest that did not run, else the last", text("")}}
+	conflictParams     = []param{{"from", "query", "default: now", instant}, {"to", "query", "default: 7 days after from; at most 31", instant}}
+	calendarFileParams = []param{
+		{"time_zone", "query", "with an .ics file: the zone of its local times", text("")},
+		{"description", "query", "with an .ics file", text("")},
 	}
 	outputParams = []param{
 		{"attempt", "query", "default: the newest", &huma.Schema{Type: huma.TypeInteger, Minimum: &one, Maximum: &mostAttempts}},

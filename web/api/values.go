@@ -65,6 +65,45 @@ func (i *Interval) UnmarshalJSON(b []byte) error {
 // Schema implements huma.SchemaProvider.
 func (Interval) Schema(huma.Registry) *huma.Schema { return numberOrDuration() }
 
+// Expressions are cron expressions: a JSON string, or an array of strings. They are kept one a line.
+type Expressions string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Expressions) UnmarshalJSON(b []byte) error {
+	switch kindOf(b[0]) {
+	case "null":
+		*e = ""
+		return nil
+	case "a string":
+		return json.Unmarshal(b, (*string)(e))
+	case "an array":
+	default:
+		return errors.New("must be a cron expression or an array of them, not " + kindOf(b[0]))
+	}
+	var lines []string
+	err := eachItem(b, func(i int, item json.RawMessage) error {
+		var s string
+		if err := json.Unmarshal(item, &s); err != nil || strings.TrimSpace(s) == "" || strings.Contains(s, "\n") {
+			return errors.New("item " + strconv.Itoa(i) + " of the array must be a string with one cron expression")
+		}
+		lines = append(lines, s)
+		return nil
+	})
+	if err == nil && lines == nil {
+		err = errors.New("must hold a cron expression; the array is empty")
+	}
+	*e = Expressions(strings.Join(lines, "\n"))
+	return err
+}
+
+// Schema implements huma.SchemaProvider.
+func (Expressions) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeString, Description: "one, or several, one a line", Examples: []any{"30 2 * * mon-fri", "@daily"}},
+		{Type: huma.TypeArray, Description: "several, each of which counts", Items: &huma.Schema{Type: huma.TypeString}, MinItems: new(1)},
+	}}
+}
+
 func numberOrDuration() *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{
 		{Type: huma.TypeNumber, Description: "seconds"},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"dts"
 	"dts/web/api"
@@ -39,9 +40,21 @@ func (c *Client) PauseRecurring(ctx context.Context, id string, q api.PauseReque
 	return get[dts.RecurringTask](ctx, c, "POST", recurringPath(id, "/pause"), nil, q)
 }
 
-// ResumeRecurring ends a pause.
-func (c *Client) ResumeRecurring(ctx context.Context, id string) (*dts.RecurringTask, error) {
-	return get[dts.RecurringTask](ctx, c, "POST", recurringPath(id, "/resume"), nil, nil)
+// Resume ends a pause. With catchUp the instants of the pause are made up for, as the catch-up mode says.
+func (c *Client) Resume(ctx context.Context, id string, catchUp bool) (*dts.RecurringTask, error) {
+	return get[dts.RecurringTask](ctx, c, "POST", recurringPath(id, "/resume"), nil, api.ResumeRequest{CatchUp: catchUp})
+}
+
+// Backfill replays a past window: it makes a task for each instant in it, or only counts them.
+func (c *Client) Backfill(ctx context.Context, id string, q api.BackfillRequest) (*dts.BackfillAnswer, error) {
+	return get[dts.BackfillAnswer](ctx, c, "POST", recurringPath(id, "/backfill"), nil, q)
+}
+
+// WhyInstant says why an instant did or did not run. The zero time is the latest that did not, else the last one.
+func (c *Client) WhyInstant(ctx context.Context, id string, at time.Time) (*dts.Why, error) {
+	q := url.Values{}
+	setTime(q, "at", at)
+	return get[dts.Why](ctx, c, "GET", recurringPath(id, "/why"), q, nil)
 }
 
 // TriggerRecurring runs the template once, now.
@@ -88,9 +101,9 @@ func (c *Client) AllOccurrences(ctx context.Context, id string) iter.Seq2[dts.Oc
 	})
 }
 
-// Preview describes a schedule and lists its next instants.
-func (c *Client) Preview(ctx context.Context, q api.PreviewRequest) (*api.Preview, error) {
-	return get[api.Preview](ctx, c, "POST", "/schedules/preview", nil, q)
+// Preview describes a schedule and lists its next instants with what becomes of them.
+func (c *Client) Preview(ctx context.Context, q api.PreviewRequest) (*dts.Preview, error) {
+	return get[dts.Preview](ctx, c, "POST", "/schedules/preview", nil, q)
 }
 
 func recurringPath(id, rest string) string { return "/recurring-tasks/" + url.PathEscape(id) + rest }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"time"
 
 	"dts"
 	"dts/web/api"
@@ -31,6 +33,14 @@ func (c *Client) Ready(ctx context.Context) (*api.Readiness, error) {
 // Status says how the server's scheduler is doing.
 func (c *Client) Status(ctx context.Context) (*dts.SchedulerStatus, error) {
 	return get[dts.SchedulerStatus](ctx, c, "GET", "/scheduler/status", nil, nil)
+}
+
+// Conflicts returns when more tasks will want to run than a limit lets. Zero times are the server's choice.
+func (c *Client) Conflicts(ctx context.Context, from, to time.Time) ([]dts.Conflict, error) {
+	q := url.Values{}
+	setTime(q, "from", from)
+	setTime(q, "to", to)
+	return items[dts.Conflict](ctx, c, "/scheduler/conflicts", q)
 }
 
 // Counts returns how many tasks are in which state.

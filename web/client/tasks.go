@@ -52,6 +52,11 @@ func (c *Client) DoTask(ctx context.Context, id string, v dts.Verb) (*dts.Task, 
 	return get[dts.Task](ctx, c, "POST", taskPath(id, "/"+string(v)), nil, nil)
 }
 
+// WhyTask says why a task did or did not run.
+func (c *Client) WhyTask(ctx context.Context, id string) (*dts.Why, error) {
+	return get[dts.Why](ctx, c, "GET", taskPath(id, "/why"), nil, nil)
+}
+
 // Tasks returns one page of the tasks that match. The filter's TenantID and IDs are not used.
 func (c *Client) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error) {
 	q := url.Values{}

@@ -370,8 +370,23 @@ func (n *node) PauseRecurring(ctx context.Context, tenant, id string, until time
 	})
 }
 
-func (n *node) ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
-	return n.changeRecurring(ctx, "resume", tenant, id, func(r *dts.RecurringTask) { r.Status = dts.Active })
+func (n *node) ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error) {
+	return n.changeRecurring(ctx, "resume", tenant, id, func(r *dts.RecurringTask) {
+		r.Status = dts.Active
+		if catchUp {
+			r.PauseNote = "caught up by " + actor
+		}
+	})
+}
+
+func (n *node) BackfillRecurring(ctx context.Context, tenant, id string, q dts.BackfillRequest, actor string) (*dts.BackfillAnswer, error) {
+	a := &dts.BackfillAnswer{Count: 3, First: q.From, Last: q.To}
+	_, err := n.changeRecurring(ctx, "backfill", tenant, id, func(r *dts.RecurringTask) {
+		if !q.DryRun {
+			a.Created, r.RunsCount = 3, r.RunsCount+3
+		}
+	})
+	return a, err
 }
 
 func (n *node) CancelRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
@@ -382,6 +397,44 @@ func (n *node) TriggerRecurring(ctx context.Context, tenant, id, actor string) (
 	t := &dts.Task{ID: dts.NewID(time.Now()), TenantID: tenant, RecurringTaskID: id, CreatedBy: actor}
 	_, err := n.changeRecurring(ctx, "trigger", tenant, id, func(r *dts.RecurringTask) { n.w.tasks[t.ID] = t })
 	return t, err
+}
+
+// What any server does by itself.
+
+func (n *node) CreateCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error) {
+	return c, n.begin(ctx, "create calendar")
+}
+
+func (n *node) ReplaceCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error) {
+	return c, n.begin(ctx, "replace calendar")
+}
+
+func (n *node) DeleteCalendar(ctx context.Context, tenant, name string) error {
+	return n.begin(ctx, "delete calendar "+name)
+}
+
+func (n *node) CreateBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error) {
+	return b, n.begin(ctx, "create blackout")
+}
+
+func (n *node) ReplaceBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error) {
+	return b, n.begin(ctx, "replace blackout")
+}
+
+func (n *node) DeleteBlackout(ctx context.Context, tenant, id string) error {
+	return n.begin(ctx, "delete blackout "+id)
+}
+
+func (n *node) Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error) {
+	return &dts.Preview{TimeZone: q.TimeZone}, n.begin(ctx, "preview")
+}
+
+func (n *node) Conflicts(ctx context.Context, tenant string, from, to time.Time) ([]dts.Conflict, error) {
+	return []dts.Conflict{{From: from, To: to}}, n.begin(ctx, "conflicts")
+}
+
+func (n *node) Why(ctx context.Context, tenant, id string, at time.Time) (*dts.Why, error) {
+	return &dts.Why{Answer: id + " at " + at.Format(time.RFC3339)}, n.begin(ctx, "why")
 }
 
 func (n *node) Status() dts.SchedulerStatus {

@@ -54,20 +54,21 @@ func NewHandler(o HandlerOptions) (*Handler, error) {
 type method func(h *Handler, ctx context.Context, q *request, tasks []*dts.Task) (*answer, error)
 
 var methods = map[string]method{
-	"Notice":           (*Handler).notice,
-	"CreateTasks":      (*Handler).createTasks,
-	"ModifyTask":       (*Handler).modifyTask,
-	"DoTask":           (*Handler).doTask,
-	"BulkCancel":       (*Handler).bulkCancel,
-	"CreateRecurring":  (*Handler).createRecurring,
-	"ModifyRecurring":  (*Handler).modifyRecurring,
-	"PauseRecurring":   (*Handler).pauseRecurring,
-	"ResumeRecurring":  (*Handler).resumeRecurring,
-	"CancelRecurring":  (*Handler).cancelRecurring,
-	"TriggerRecurring": (*Handler).triggerRecurring,
-	"FindOutput":       (*Handler).findOutput,
-	"ReadOutput":       (*Handler).readOutput,
-	"Clock":            (*Handler).clock,
+	"Notice":            (*Handler).notice,
+	"CreateTasks":       (*Handler).createTasks,
+	"ModifyTask":        (*Handler).modifyTask,
+	"DoTask":            (*Handler).doTask,
+	"BulkCancel":        (*Handler).bulkCancel,
+	"CreateRecurring":   (*Handler).createRecurring,
+	"ModifyRecurring":   (*Handler).modifyRecurring,
+	"PauseRecurring":    (*Handler).pauseRecurring,
+	"ResumeRecurring":   (*Handler).resumeRecurring,
+	"CancelRecurring":   (*Handler).cancelRecurring,
+	"TriggerRecurring":  (*Handler).triggerRecurring,
+	"BackfillRecurring": (*Handler).backfillRecurring,
+	"FindOutput":        (*Handler).findOutput,
+	"ReadOutput":        (*Handler).readOutput,
+	"Clock":             (*Handler).clock,
 }
 
 // ServeHTTP implements http.Handler.
@@ -262,7 +263,7 @@ func (h *Handler) pauseRecurring(ctx context.Context, q *request, _ []*dts.Task)
 }
 
 func (h *Handler) resumeRecurring(ctx context.Context, q *request, _ []*dts.Task) (*answer, error) {
-	_, err := h.Local.ResumeRecurring(ctx, q.Tenant, q.ID, q.Actor)
+	_, err := h.Local.ResumeRecurring(ctx, q.Tenant, q.ID, q.CatchUp, q.Actor)
 	return &answer{}, err
 }
 
@@ -277,4 +278,12 @@ func (h *Handler) triggerRecurring(ctx context.Context, q *request, _ []*dts.Tas
 		return nil, err
 	}
 	return &answer{ID: t.ID}, nil
+}
+
+func (h *Handler) backfillRecurring(ctx context.Context, q *request, _ []*dts.Task) (*answer, error) {
+	b, err := h.Local.BackfillRecurring(ctx, q.Tenant, q.ID, q.Backfill, q.Actor)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{Backfill: *b}, nil
 }

@@ -42,11 +42,11 @@ func (r *Router) PauseRecurring(ctx context.Context, tenant, id string, until ti
 		})
 }
 
-// ResumeRecurring ends a pause.
-func (r *Router) ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
-	return r.onRecurring(ctx, tenant, id, "ResumeRecurring", &request{Actor: actor},
+// ResumeRecurring ends a pause, and makes up for the instants of it if that is asked for.
+func (r *Router) ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error) {
+	return r.onRecurring(ctx, tenant, id, "ResumeRecurring", &request{CatchUp: catchUp, Actor: actor},
 		func(ctx context.Context) (*dts.RecurringTask, error) {
-			return r.o.Local.ResumeRecurring(ctx, tenant, id, actor)
+			return r.o.Local.ResumeRecurring(ctx, tenant, id, catchUp, actor)
 		})
 }
 
@@ -82,6 +82,22 @@ func (r *Router) ownerOfRecurring(tenant, id string) func(context.Context, *dts.
 		}
 		return holder(p, t.Shard), nil
 	}
+}
+
+// BackfillRecurring replays a past window. It is not asked for again, unless it only counts: the second answer would not
+// tell what the first call has made.
+func (r *Router) BackfillRecurring(ctx context.Context, tenant, id string, q dts.BackfillRequest, actor string) (b *dts.BackfillAnswer, err error) {
+	v := &verb{what: "a backfill of the recurring task " + id, again: q.DryRun, method: "BackfillRecurring",
+		ask: &request{Tenant: tenant, ID: id, Backfill: q, Actor: actor}, owner: r.ownerOfRecurring(tenant, id),
+		local: func(ctx context.Context) (err error) {
+			b, err = r.o.Local.BackfillRecurring(ctx, tenant, id, q, actor)
+			return err
+		}}
+	a, err := r.do(ctx, v)
+	if err != nil || a == nil {
+		return b, err
+	}
+	return &a.Backfill, nil
 }
 
 // TriggerRecurring runs the template once, now. It is never asked for again: that would be another run.

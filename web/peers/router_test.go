@@ -89,8 +89,21 @@ func TestRecurringVerbsReachTheHolder(t *testing.T) {
 		if err != nil || got.Status != dts.Paused || !got.PausedUntil.Equal(now) || got.PauseNote != "moving by alice" {
 			t.Errorf("pause: %+v, %v", got, err)
 		}
-		if got, err = k.ResumeRecurring(ctx, tenant, r.ID, "alice"); err != nil || got.Status != dts.Active {
+		if got, err = k.ResumeRecurring(ctx, tenant, r.ID, false, "alice"); err != nil || got.Status != dts.Active || got.PauseNote != "moving by alice" {
 			t.Errorf("resume: %+v, %v", got, err)
+		}
+		if got, err = k.ResumeRecurring(ctx, tenant, r.ID, true, "alice"); err != nil || got.PauseNote != "caught up by alice" {
+			t.Errorf("resume and catch up: %+v, %v", got, err)
+		}
+		for _, dry := range []bool{false, true} {
+			want := dts.BackfillAnswer{Count: 3, First: now, Last: now.Add(time.Hour)}
+			if !dry {
+				want.Created = 3
+			}
+			b, err := k.BackfillRecurring(ctx, tenant, r.ID, dts.BackfillRequest{From: now, To: now.Add(time.Hour), DryRun: dry}, "alice")
+			if err != nil || *b != want {
+				t.Errorf("backfill, dry %v: %+v, %v", dry, b, err)
+			}
 		}
 		task, err := k.TriggerRecurring(ctx, tenant, r.ID, "alice")
 		if err != nil || task.RecurringTaskID != r.ID || task.CreatedBy != "alice" {
@@ -99,9 +112,38 @@ func TestRecurringVerbsReachTheHolder(t *testing.T) {
 		if got, err = k.CancelRecurring(ctx, tenant, r.ID, "alice"); err != nil || got.Status != dts.Ended {
 			t.Errorf("cancel: %+v, %v", got, err)
 		}
-		if did := n[i].asked(); strings.Join(did, " ") != "modify pause resume trigger cancel" {
+		if did := n[i].asked(); strings.Join(did, " ") != "modify pause resume resume backfill backfill trigger cancel" {
 			t.Errorf("%s was asked for %v", id, did)
 		}
+	}
+}
+
+// Calendars, blackouts and questions are nobody's in particular: the server that is asked does them.
+func TestWhatAnyServerDoes(t *testing.T) {
+	w, n := servers(t, "n1", "n2")
+	for i := range w.holders {
+		w.holders[i] = "n2"
+	}
+	k := n[0].router
+	c, err := k.CreateCalendar(ctx, &dts.Calendar{Name: "a"})
+	ok := err == nil && c.Name == "a"
+	c, err = k.ReplaceCalendar(ctx, &dts.Calendar{Name: "b"})
+	ok = ok && err == nil && c.Name == "b" && k.DeleteCalendar(ctx, tenant, "c") == nil
+	b, err := k.CreateBlackout(ctx, &dts.Blackout{ID: "d"})
+	ok = ok && err == nil && b.ID == "d"
+	b, err = k.ReplaceBlackout(ctx, &dts.Blackout{ID: "e"})
+	ok = ok && err == nil && b.ID == "e" && k.DeleteBlackout(ctx, tenant, "f") == nil
+	p, err := k.Preview(ctx, tenant, dts.PreviewRequest{Schedule: dts.Schedule{TimeZone: "UTC"}})
+	ok = ok && err == nil && p.TimeZone == "UTC"
+	list, err := k.Conflicts(ctx, tenant, now, now.Add(time.Hour))
+	ok = ok && err == nil && list[0].To.Sub(list[0].From) == time.Hour
+	why, err := k.Why(ctx, tenant, "g", now)
+	if !ok || err != nil || why.Answer != "g at 2026-03-01T08:00:00Z" {
+		t.Errorf("%v %v %v %v %v: %v", c, b, p, list, why, err)
+	}
+	want := "create calendar, replace calendar, delete calendar c, create blackout, replace blackout, delete blackout f, preview, conflicts, why"
+	if did := strings.Join(n[0].asked(), ", "); did != want || len(n[1].asked()) != 0 {
+		t.Errorf("it was asked for %s", did)
 	}
 }
 
@@ -222,6 +264,18 @@ func TestDiesInMidCall(t *testing.T) {
 		}},
 		{"trigger", 1, func(n *node, _ *dts.Task, r *dts.RecurringTask) error {
 			_, err := n.router.TriggerRecurring(ctx, tenant, r.ID, "alice")
+			return err
+		}},
+		{"resume", 2, func(n *node, _ *dts.Task, r *dts.RecurringTask) error {
+			_, err := n.router.ResumeRecurring(ctx, tenant, r.ID, true, "alice")
+			return err
+		}},
+		{"backfill", 1, func(n *node, _ *dts.Task, r *dts.RecurringTask) error {
+			_, err := n.router.BackfillRecurring(ctx, tenant, r.ID, dts.BackfillRequest{From: now, To: now}, "alice")
+			return err
+		}},
+		{"count a backfill", 2, func(n *node, _ *dts.Task, r *dts.RecurringTask) error {
+			_, err := n.router.BackfillRecurring(ctx, tenant, r.ID, dts.BackfillRequest{From: now, To: now, DryRun: true}, "alice")
 			return err
 		}},
 		{"create", 1, func(n *node, _ *dts.Task, _ *dts.RecurringTask) error {

@@ -13,7 +13,7 @@ import (
 
 // protocol is the version of what servers say to each other. It changes when an older server would misunderstand;
 // fields that an older one can do without do not change it, because gob leaves out what it does not know.
-const protocol = "1"
+const protocol = "2"
 
 const (
 	headerProtocol = "Dts-Protocol"
@@ -31,6 +31,8 @@ type request struct {
 	Verb              dts.Verb
 	Until             time.Time
 	Note              string
+	CatchUp           bool
+	Backfill          dts.BackfillRequest
 	Filter            dts.TaskFilter
 	Count             int
 	Recurring         *recurringForm
@@ -47,10 +49,11 @@ type request struct {
 
 // answer is the body of every answer.
 type answer struct {
-	Failure *failure
-	ID      string
-	Count   int
-	Made    []made
+	Failure  *failure
+	ID       string
+	Count    int
+	Made     []made
+	Backfill dts.BackfillAnswer
 
 	Found bool // the output is here
 	Chunk []byte
@@ -105,7 +108,7 @@ func findEmpty(v reflect.Value, prefix string, found []string) []string {
 			if f.IsNil() {
 				continue
 			}
-			if f.Elem().IsZero() {
+			if e := f.Elem(); e.IsZero() || e.Kind() == reflect.Slice && e.Len() == 0 {
 				found = append(found, name)
 			}
 			f = f.Elem()
@@ -126,6 +129,9 @@ func restore(v any, names []string) {
 		case !ok:
 		case f.Kind() == reflect.Pointer && f.IsNil():
 			f.Set(reflect.New(f.Type().Elem()))
+			if e := f.Elem(); e.Kind() == reflect.Slice {
+				e.Set(reflect.MakeSlice(e.Type(), 0, 0))
+			}
 		case f.Kind() == reflect.Map && f.IsNil():
 			f.Set(reflect.MakeMap(f.Type()))
 		case f.Kind() == reflect.Slice && f.IsNil():

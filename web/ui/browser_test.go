@@ -49,6 +49,17 @@ func browser(t *testing.T, path string) context.Context {
 	return ctx
 }
 
+// whole is a fake that has every method of the API; those of others are for what the pages do not use.
+type whole struct {
+	*fake
+	others
+}
+
+type others struct {
+	api.Store
+	api.Scheduler
+}
+
 // serve starts the real server with the fake behind the pages and the API.
 func serve(t *testing.T, f *fake) string {
 	t.Helper()
@@ -56,7 +67,7 @@ func serve(t *testing.T, f *fake) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := web.New(web.Options{Listen: "127.0.0.1:0", API: api.Options{Store: f, Scheduler: f, Outputs: f}, Tokens: f, UI: h})
+	s, err := web.New(web.Options{Listen: "127.0.0.1:0", API: api.Options{Store: whole{fake: f}, Scheduler: whole{fake: f}, Outputs: f}, Tokens: f, UI: h})
 	if err != nil {
 		t.Fatal(err)
 	}

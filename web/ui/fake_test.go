@@ -324,7 +324,7 @@ func (f *fake) PauseRecurring(_ context.Context, tenant, id string, until time.T
 	})
 }
 
-func (f *fake) ResumeRecurring(_ context.Context, tenant, id, _ string) (*dts.RecurringTask, error) {
+func (f *fake) ResumeRecurring(_ context.Context, tenant, id string, _ bool, _ string) (*dts.RecurringTask, error) {
 	return f.changeRecurring(tenant, id, func(r *dts.RecurringTask) { r.Status = dts.Active })
 }
 

@@ -175,7 +175,7 @@ func (h *handler) doRecurring(w http.ResponseWriter, r *http.Request, p auth.Pri
 	case "pause":
 		err = h.pause(r, p, id)
 	case "resume":
-		_, err = h.Scheduler.ResumeRecurring(ctx, p.TenantID, id, p.Name)
+		_, err = h.Scheduler.ResumeRecurring(ctx, p.TenantID, id, false, p.Name)
 	case "remove":
 		_, err = h.Scheduler.CancelRecurring(ctx, p.TenantID, id, p.Name)
 	default:

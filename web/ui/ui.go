@@ -44,7 +44,7 @@ type Scheduler interface {
 	DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error)
 	CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error)
 	PauseRecurring(ctx context.Context, tenant, id string, until time.Time, note, actor string) (*dts.RecurringTask, error)
-	ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error)
+	ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error)
 	CancelRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error)
 	TriggerRecurring(ctx context.Context, tenant, id, actor string) (*dts.Task, error)
 	Status() dts.SchedulerStatus
