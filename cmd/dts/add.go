@@ -202,17 +202,17 @@ func (a *app) taskRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.Task
 }
 
 func (a *app) recurringRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.RecurringRequest, error) {
-	q := &api.RecurringRequest{Spec: spec, Cron: c.String("cron"), MaxRuns: c.Int64("max-runs"), IdempotencyKey: c.String("idempotency-key")}
+	q := &api.RecurringRequest{Spec: spec, Cron: api.Expressions(c.String("cron")), MaxRuns: c.Int64("max-runs"), IdempotencyKey: c.String("idempotency-key")}
 	if c.IsSet("every") {
 		d, err := cron.ParseInterval(c.String("every"))
 		if err != nil {
 			return nil, usagef("--every: %s", err)
 		}
 		q.IntervalSeconds = api.Interval(d.Seconds())
-	} else if strings.TrimSpace(q.Cron) == "" {
+	} else if strings.TrimSpace(string(q.Cron)) == "" {
 		return nil, usagef("--cron: is empty; it needs 5 fields: minute hour day-of-month month day-of-week")
 	}
-	if s := (dts.Schedule{Cron: q.Cron}); q.Cron != "" && zoneMatters(&s) {
+	if s := (dts.Schedule{Cron: string(q.Cron)}); q.Cron != "" && zoneMatters(&s) {
 		q.TimeZone, n.zoneSaid = n.zone.name, true
 	}
 	for _, x := range []struct {

@@ -143,7 +143,7 @@ func newRecurring(q api.RecurringRequest, now time.Time) (*dts.RecurringTask, er
 		ID: dts.NewID(now), Spec: q.Spec, Status: dts.Active, CreatedAt: at, UpdatedAt: at, CreatedBy: "cli",
 		CatchUpMode: q.CatchUpMode, MisfireAfterSeconds: q.MisfireAfterSeconds, OverlapPolicy: q.OverlapPolicy,
 		IdempotencyKey: q.IdempotencyKey, RequestHash: requestHash(q.IdempotencyKey, q),
-		Schedule: dts.Schedule{Cron: q.Cron, IntervalSeconds: float64(q.IntervalSeconds), TimeZone: q.TimeZone, MaxRuns: q.MaxRuns},
+		Schedule: dts.Schedule{Cron: string(q.Cron), IntervalSeconds: float64(q.IntervalSeconds), TimeZone: q.TimeZone, MaxRuns: q.MaxRuns},
 	}
 	r.Shard = dts.ShardOf(r.ID)
 	var err error

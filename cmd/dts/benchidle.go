@@ -39,7 +39,7 @@ func (b *bench) idle(ctx context.Context) ([]benchFigure, error) {
 	err := b.manyAtOnce(ctx, func(ctx context.Context, i int) error {
 		made, err := b.server.CreateRecurring(ctx, api.RecurringRequest{
 			Spec: dts.Spec{TargetType: dts.HTTPCallback, TargetConfig: httpTarget(b.sink.url, i)},
-			Cron: hourly(start.Add(idleGap), time.Hour-2*idleGap, i, b.number("hourly")), // and none was due just before
+			Cron: api.Expressions(hourly(start.Add(idleGap), time.Hour-2*idleGap, i, b.number("hourly"))), // and none was due just before
 		})
 		if err == nil {
 			ids[i] = made.Item.ID
@@ -58,7 +58,7 @@ func (b *bench) idle(ctx context.Context) ([]benchFigure, error) {
 		return nil, fmt.Errorf("%d tasks fired although none was due", fired)
 	}
 	err = b.manyAtOnce(ctx, func(ctx context.Context, i int) error {
-		cron := hourly(start, time.Hour, i, b.number("hourly"))
+		cron := api.Expressions(hourly(start, time.Hour, i, b.number("hourly")))
 		_, err := b.server.ModifyRecurring(ctx, ids[i], api.RecurringPatch{Cron: &cron})
 		return err
 	})

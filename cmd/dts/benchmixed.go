@@ -150,7 +150,7 @@ func (m *mixedRun) prepare(ctx context.Context) (createdIn time.Duration, err er
 	}
 	for i := range mixedHourly {
 		r, err := m.server.CreateRecurring(ctx, api.RecurringRequest{
-			Spec: m.task(i, now).Spec, Cron: hourly(now.Add(idleGap), time.Hour-2*idleGap, i, mixedHourly)})
+			Spec: m.task(i, now).Spec, Cron: api.Expressions(hourly(now.Add(idleGap), time.Hour-2*idleGap, i, mixedHourly))})
 		if err != nil {
 			return 0, fmt.Errorf("create recurring tasks: %w", err)
 		}

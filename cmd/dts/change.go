@@ -111,7 +111,7 @@ func (a *app) resumeCommand() *cli.Command {
 			if x.recurring == nil {
 				return nil, "", failf("%s runs once; only a recurring task can be resumed", x.what())
 			}
-			r, err := l.ResumeRecurring(ctx, x.recurring.ID)
+			r, err := l.Resume(ctx, x.recurring.ID, false)
 			if err != nil {
 				return nil, "", err
 			}

@@ -98,7 +98,7 @@ func (a *app) dryRun(c *cli.Context, p *importPlan) error {
 
 func (a *app) printJob(j *job) {
 	a.printf("%s  %s\n", a.bold(displayName(&j.request.Spec)), a.dim(clean(fmt.Sprintf("%s:%d", j.file, j.entry.Line))))
-	r := &dts.RecurringTask{Spec: j.request.Spec, Schedule: dts.Schedule{Cron: j.request.Cron, TimeZone: j.request.TimeZone}}
+	r := &dts.RecurringTask{Spec: j.request.Spec, Schedule: dts.Schedule{Cron: string(j.request.Cron), TimeZone: j.request.TimeZone}}
 	list := append([]fact{{"Runs", target(&r.Spec)}}, details(&r.Spec)...)
 	a.facts(append(list, a.scheduleFacts(r, j.zone)...))
 }

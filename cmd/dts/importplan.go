@@ -116,7 +116,7 @@ func (j *job) fill(prefix string, catchUp dts.CatchUpMode, copies map[string]int
 	}
 	j.name = prefix + nameOf(&s)
 	s.Name = j.name
-	j.request = api.RecurringRequest{Spec: s, Cron: e.Expr, CatchUpMode: catchUp, IdempotencyKey: j.key}
+	j.request = api.RecurringRequest{Spec: s, Cron: api.Expressions(e.Expr), CatchUpMode: catchUp, IdempotencyKey: j.key}
 	if zoneMatters(&dts.Schedule{Cron: e.Expr}) {
 		j.request.TimeZone = j.zone.name
 	}
