@@ -39,6 +39,7 @@ type fake struct {
 	patch           dts.TaskPatch
 	recurringPatch  dts.RecurringPatch
 	times           times
+	ledger          []dts.Occurrence // if set, in place of two lines of no meaning
 	actor           string
 	until           time.Time
 	note            string
@@ -133,6 +134,9 @@ func (f *fake) Upcoming(_ context.Context, _, _ string, limit int) ([]*dts.Task,
 }
 
 func (f *fake) Occurrences(_ context.Context, _, id, cursor string, _ int) (dts.Page[dts.Occurrence], error) {
+	if f.ledger != nil {
+		return dts.Page[dts.Occurrence]{Items: f.ledger}, nil
+	}
 	if cursor == "" {
 		return dts.Page[dts.Occurrence]{Items: []dts.Occurrence{{ScheduledAt: now, Skip: &dts.Skip{From: now, To: now, Count: 1, Reason: dts.ReasonPaused}}}, Next: "more"}, nil
 	}

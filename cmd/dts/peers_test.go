@@ -242,7 +242,7 @@ func TestAnyServerServesAnything(t *testing.T) {
 	if x, err := b.scheduler.PauseRecurring(ctx, tenant, id, later, "moving", "alice"); err != nil || x.Status != dts.Paused || x.PauseNote != "moving" {
 		t.Errorf("pause: %+v, %v", x, err)
 	}
-	if x, err := b.scheduler.ResumeRecurring(ctx, tenant, id, "alice"); err != nil || x.Status != dts.Active {
+	if x, err := b.scheduler.ResumeRecurring(ctx, tenant, id, false, "alice"); err != nil || x.Status != dts.Active {
 		t.Errorf("resume: %+v, %v", x, err)
 	}
 	run, err := b.scheduler.TriggerRecurring(ctx, tenant, id, "alice")
