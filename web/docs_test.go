@@ -27,6 +27,8 @@ func TestDocumentedCalls(t *testing.T) {
 	s.attempt(id, 1, dts.AttemptSuccess, nil)
 	_, _, body := s.call(t, "POST", "/recurring-tasks", `{"target_type":"COMMAND","target_config":{"argv":["x"]},"cron":"@daily"}`)
 	rid := decodeAs[dts.RecurringTask](t, body).ID
+	_, _, body = s.call(t, "POST", "/blackouts", `{"name":"x","calendar":"off"}`)
+	bid := decodeAs[dts.Blackout](t, body).ID
 	n := 0
 	for _, block := range shBlock.FindAllStringSubmatch(string(doc), -1) {
 		for _, call := range strings.Split("\n"+block[1], "\ncurl ")[1:] {
@@ -41,15 +43,19 @@ func TestDocumentedCalls(t *testing.T) {
 			if m := curlVerb.FindStringSubmatch(call); m != nil {
 				method = m[1]
 			}
-			url := strings.NewReplacer("$ID", id, "$RID", rid).Replace(path[1])
-			status, _, got := s.call(t, method, url, body)
+			url := strings.NewReplacer("$ID", id, "$RID", rid, "$BID", bid).Replace(path[1])
+			var header []string
+			if strings.Contains(call, "text/calendar") {
+				body, header = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", []string{"Content-Type", "text/calendar"}
+			}
+			status, _, got := s.call(t, method, url, body, header...)
 			if status >= 300 {
 				t.Errorf("%s %s %s: %d %s", method, path[1], body, status, got)
 			}
 			n++
 		}
 	}
-	if n < 25 {
+	if n < 45 {
 		t.Errorf("only %d calls were found in docs/api.md", n)
 	}
 }
