@@ -112,6 +112,7 @@ func (f *fake) ReplaceBlackout(_ context.Context, b *dts.Blackout) (*dts.Blackou
 	defer f.mu.Unlock()
 	for i, old := range f.times.blackouts {
 		if old.ID == b.ID {
+			b.CreatedAt, b.CreatedBy = old.CreatedAt, old.CreatedBy
 			f.times.blackouts[i] = b
 			return b, nil
 		}

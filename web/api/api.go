@@ -82,7 +82,8 @@ type Scheduler interface {
 	DeleteCalendar(ctx context.Context, tenant, name string) error
 	// CreateBlackout creates a blackout, normalized already.
 	CreateBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error)
-	// ReplaceBlackout puts a blackout in the place of the one with its id, or returns dts.ErrNotFound.
+	// ReplaceBlackout puts a blackout in the place of the one with its id, or returns dts.ErrNotFound. Who made it, and
+	// when, stays.
 	ReplaceBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error)
 	// DeleteBlackout deletes a blackout. What waited for its end is due again.
 	DeleteBlackout(ctx context.Context, tenant, id string) error

@@ -44,7 +44,6 @@ func (h *Handler) createBlackout(c *call) (any, error) {
 	return h.Scheduler.CreateBlackout(c, b)
 }
 
-// replaceBlackout changes all of a blackout but who made it, and when.
 func (h *Handler) replaceBlackout(c *call) (any, error) {
 	id, err := c.id()
 	if err != nil {
@@ -54,15 +53,11 @@ func (h *Handler) replaceBlackout(c *call) (any, error) {
 	if err := decode(c.body, &q); err != nil {
 		return nil, err
 	}
-	old, err := h.Store.Blackout(c, c.p.TenantID, id)
-	if err != nil {
-		return nil, err
-	}
 	b, err := q.blackout(c.p.TenantID, h.Now())
 	if err != nil {
 		return nil, err
 	}
-	b.ID, b.CreatedAt, b.CreatedBy = id, old.CreatedAt, old.CreatedBy
+	b.ID = id
 	return h.Scheduler.ReplaceBlackout(c, b)
 }
 

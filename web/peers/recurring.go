@@ -84,10 +84,10 @@ func (r *Router) ownerOfRecurring(tenant, id string) func(context.Context, *dts.
 	}
 }
 
-// BackfillRecurring replays a past window. It is not asked for again, unless it only counts: the second answer would not
-// tell what the first call has made.
+// BackfillRecurring replays a past window. What was replayed is not replayed again, so it may be asked for again; what a
+// call has made whose answer was lost is missing in the count.
 func (r *Router) BackfillRecurring(ctx context.Context, tenant, id string, q dts.BackfillRequest, actor string) (b *dts.BackfillAnswer, err error) {
-	v := &verb{what: "a backfill of the recurring task " + id, again: q.DryRun, method: "BackfillRecurring",
+	v := &verb{what: "a backfill of the recurring task " + id, again: true, method: "BackfillRecurring",
 		ask: &request{Tenant: tenant, ID: id, Backfill: q, Actor: actor}, owner: r.ownerOfRecurring(tenant, id),
 		local: func(ctx context.Context) (err error) {
 			b, err = r.o.Local.BackfillRecurring(ctx, tenant, id, q, actor)
