@@ -44,7 +44,7 @@ func (q *BackfillRequest) request(zone string, now time.Time) (dts.BackfillReque
 			f.add(x.field, "is missing; give the time of the first and of the last instant to replay")
 		}
 	}
-	loc := f.knownZone(cmp.Or(zone, "UTC"))
+	loc := knownZone(cmp.Or(zone, "UTC"))
 	b := dts.BackfillRequest{DryRun: q.DryRun}
 	b.From = f.inPast("from", f.time("from", q.From, loc), now)
 	b.To = f.inPast("to", f.time("to", q.To, loc), now)

@@ -141,7 +141,7 @@ func (q *CalendarRequest) calendar(tenant string) (*dts.Calendar, error) {
 
 // window reads a window. Its local times are in the zone; "" is none.
 func (q *WindowRequest) window(f *fieldErrors, prefix, zone string) dts.Window {
-	loc := f.knownZone(zone)
+	loc := knownZone(zone)
 	return dts.Window{
 		Start: f.time(prefix+"start_time", q.StartTime, loc), End: f.time(prefix+"end_time", q.EndTime, loc),
 		Cron: q.Cron, DurationSeconds: float64(q.DurationSeconds),

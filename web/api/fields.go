@@ -74,10 +74,10 @@ func (f *fieldErrors) zone(field, name string) *time.Location {
 	return loc
 }
 
-// knownZone is zone for a name that was checked before, or is none.
-func (f *fieldErrors) knownZone(name string) *time.Location {
-	var quiet fieldErrors
-	return quiet.zone("", name)
+// knownZone loads a time zone whose name was checked before. It returns nil as zone does.
+func knownZone(name string) *time.Location {
+	var checked fieldErrors
+	return checked.zone("", name)
 }
 
 // time reads a time that may be left out.

@@ -90,7 +90,7 @@ func (q *PreviewRequest) request(zone string, now time.Time) (dts.PreviewRequest
 	if p.RecurringTaskID == "" {
 		q.schedule(&f, &p, now)
 	}
-	loc := f.knownZone(zone)
+	loc := knownZone(zone)
 	p.From = f.inRange("from", f.time("from", q.From, loc), now)
 	p.Since = f.inPast("since", f.time("since", q.Since, loc), now)
 	return p, f.err()

@@ -28,7 +28,7 @@ func (h *Handler) whyInstant(c *call) (any, error) {
 		return nil, err
 	}
 	var f fieldErrors
-	loc := f.knownZone(cmp.Or(r.TimeZone, "UTC"))
+	loc := knownZone(cmp.Or(r.TimeZone, "UTC"))
 	at := f.inRange("at", f.time("at", TimeText{Text: c.query.Get("at")}, loc), h.Now())
 	if err := f.err(); err != nil {
 		return nil, err
