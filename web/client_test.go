@@ -58,7 +58,7 @@ func TestClient(t *testing.T) {
 	r, err := c.CreateRecurring(ctx, api.RecurringRequest{Spec: spec, IntervalSeconds: 90, EndTime: api.At(now.Add(time.Hour))})
 	check("CreateRecurring", err == nil && r.Item.IntervalSeconds == 90 && r.Item.EndTime.Equal(now.Add(time.Hour)), err)
 	rid := r.Item.ID
-	cron := api.Expressions("*/5 * * * *")
+	cron := api.Expressions("*/5 * * * *\n0 0 * * *")
 	rt, err := c.ModifyRecurring(ctx, rid, api.RecurringPatch{Cron: &cron, EndTime: api.TimeText{Null: true}})
 	check("ModifyRecurring", err == nil && rt.Cron == string(cron) && rt.EndTime.IsZero(), err)
 	rt, err = c.PauseRecurring(ctx, rid, api.PauseRequest{Note: "why", Until: api.At(now.Add(time.Hour))})

@@ -31,14 +31,14 @@ func said(t *testing.T, body string) string {
 
 func TestScheduleFields(t *testing.T) {
 	s := start(t, nil)
-	status, _, body := s.call(t, "POST", "/recurring-tasks", commandTask+`,"name":"n","cron":["30 2 * * *"],"time_zone":"Europe/Berlin","dst_gap":"SKIP","dst_overlap":"BOTH",
+	status, _, body := s.call(t, "POST", "/recurring-tasks", commandTask+`,"name":"n","cron":["30 2 * * *","0 9 * * sat"],"time_zone":"Europe/Berlin","dst_gap":"SKIP","dst_overlap":"BOTH",
 		"jitter_seconds":30,"exclude_calendars":["holidays","off"],"require_calendars":["open"],"calendar_shift":"NEXT_BUSINESS_DAY","catch_up_mode":"RUN_ALL_MISSED",
 		"catch_up_window_seconds":86400,"catch_up_limit":7,"catch_up_pacing_seconds":2.5,"overlap_policy":"BUFFER_ONE"}`)
 	if status != 201 {
 		t.Fatalf("%d %s", status, body)
 	}
 	r := decodeAs[dts.RecurringTask](t, body)
-	want := dts.Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Berlin", DSTGap: dts.GapSkip, DSTOverlap: dts.OverlapBoth, JitterSeconds: 30,
+	want := dts.Schedule{Cron: "30 2 * * *\n0 9 * * sat", TimeZone: "Europe/Berlin", DSTGap: dts.GapSkip, DSTOverlap: dts.OverlapBoth, JitterSeconds: 30,
 		ExcludeCalendars: []string{"holidays", "off"}, RequireCalendars: []string{"open"}, CalendarShift: dts.ShiftNext}
 	if diff := cmp.Diff(want, r.Schedule); diff != "" {
 		t.Errorf("the schedule (-want +got):\n%s", diff)
@@ -53,7 +53,15 @@ func TestScheduleFields(t *testing.T) {
 		got.CatchUpLimit != 0 || got.CatchUpWindowSeconds != 0 || got.OverlapPolicy != dts.OverlapCancel {
 		t.Errorf("%d %s\n%s", status, body, diff)
 	}
+	const rule = "FREQ=MONTHLY;INTERVAL=2;BYDAY=2TU"
+	status, _, body = s.call(t, "PATCH", "/recurring-tasks/"+r.ID, `{"rrule":"`+rule+`"}`)
+	if got := decodeAs[dts.RecurringTask](t, body); status != 200 || got.RRule != rule || got.Cron != "" {
+		t.Errorf("%d %s", status, body)
+	}
 	for _, tt := range []struct{ fields, want string }{
+		{`"cron":["@daily","61 * * * *"]`, `cron: line 2: minute field "61": must be 0-59`},
+		{`"rrule":"FREQ=NEVER"`, `rrule: FREQ "NEVER": must be YEARLY, MONTHLY, WEEKLY, DAILY or HOURLY`},
+		{`"rrule":"FREQ=DAILY","end_time":"2026-03-01T07:00:00Z"`, `end_time: the schedule has no instant from now, or from start_time, to then`},
 		{`"cron":[]`, `cron: must hold a cron expression; the array is empty`},
 		{`"cron":["@daily",5]`, `cron: item 1 of the array must be a string with one cron expression`},
 		{`"cron":["@daily"," "]`, `cron: item 1 of the array must be a string with one cron expression`},

@@ -182,8 +182,10 @@ func (f *fieldErrors) schedule(s *dts.Schedule, name string, now time.Time) {
 	loc := f.zone("time_zone", s.TimeZone)
 	field := "cron"
 	switch {
-	case s.RRule != "" || f.has("dst_gap", "dst_overlap"):
+	case f.has("rrule", "dst_gap", "dst_overlap"):
 		return
+	case s.RRule != "":
+		field = "rrule"
 	case s.Cron == "" && s.IntervalSeconds < cron.MinInterval.Seconds():
 		return // Normalize says so
 	}
@@ -209,7 +211,7 @@ func (f *fieldErrors) instants(c cron.Schedule, s *dts.Schedule, now time.Time) 
 
 // planOf is a schedule as the scheduler will plan it when it is saved now.
 func planOf(s *dts.Schedule, now time.Time) cron.Plan {
-	return cron.Plan{Expr: s.Cron, Interval: s.Interval(), Anchor: dts.Micros(now), Start: s.StartTime, End: s.EndTime}
+	return cron.Plan{Expr: s.Cron, Rule: s.RRule, Interval: s.Interval(), Anchor: dts.Micros(now), Start: s.StartTime, End: s.EndTime}
 }
 
 // indexed is the prefix of the fields of one item of a list.
