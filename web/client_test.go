@@ -106,6 +106,9 @@ func TestClient(t *testing.T) {
 	check("Calendar", err == nil && k.ICS == off.ICS && k.Days[0] == "12-25", err)
 	all, err := c.Calendars(ctx)
 	check("Calendars", len(all) == 1 && all[0].Name == "off" && all[0].ICS == "", err)
+	s.times.calendars[0].ICS = ""
+	windows, err := c.CalendarWindows(ctx, "off", now, now.AddDate(1, 0, 0), "Europe/Berlin")
+	check("CalendarWindows", len(windows) == 1 && windows[0].Start.Equal(time.Date(2026, 12, 24, 23, 0, 0, 0, time.UTC)) && windows[0].End.Sub(windows[0].Start) == 24*time.Hour, err)
 	k, err = c.DeleteCalendar(ctx, "off")
 	check("DeleteCalendar", err == nil && k.Name == "off", err)
 	_, err = c.Calendar(ctx, "off")

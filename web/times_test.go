@@ -228,6 +228,37 @@ func TestCalendars(t *testing.T) {
 	}
 }
 
+func TestCalendarWindows(t *testing.T) {
+	s := start(t, nil)
+	s.call(t, "PUT", "/calendars/off", `{"time_zone":"Europe/Berlin","days":["2026-03-04"],"windows":[{"start_time":"2026-03-06T12:00","end_time":"2026-03-06T14:00"}]}`)
+	s.times.calendars = append(s.times.calendars, &dts.Calendar{TenantID: dts.DefaultTenant, Name: "broken", Days: []string{"x"}})
+	const window = `{"start_time":"2026-03-06T11:00:00Z","end_time":"2026-03-06T13:00:00Z","name":"2026-03-06T11:00:00Z/2026-03-06T13:00:00Z"}]}`
+	for _, tt := range []struct {
+		path   string
+		status int
+		want   string
+	}{
+		{"off/windows", 200, `{"items":[{"start_time":"2026-03-03T23:00:00Z","end_time":"2026-03-04T23:00:00Z","name":"2026-03-04"},` + window},
+		{"off/windows?time_zone=America/New_York", 200, `{"items":[{"start_time":"2026-03-04T05:00:00Z","end_time":"2026-03-05T05:00:00Z","name":"2026-03-04"},` + window},
+		{"off/windows?from=2026-03-05T00:00", 200, `{"items":[` + window},
+		{"off/windows?from=2026-03-05T00:00&to=2026-03-06T00:00", 200, `{"items":[]}`},
+		{"off/windows?from=2026-03-05T00:00&to=2027-03-07T00:00", 422, `to: is more than 366 days after from; ask for less at once`},
+		{"off/windows?from=2026-03-05T00:00&to=2026-03-04T00:00", 422, `to: 2026-03-03T23:00:00Z is before from, 2026-03-04T23:00:00Z`},
+		{"off/windows?time_zone=Mars", 422, `time_zone: time zone "Mars": is not a known IANA zone, such as Europe/Berlin or UTC`},
+		{"none/windows", 404, `there is no calendar "none"`},
+		{"broken/windows", 500, `dts could not do this; its log says why`},
+	} {
+		status, _, body := s.call(t, "GET", "/calendars/"+tt.path, "")
+		ok := strings.Contains(body, tt.want)
+		if status >= 400 {
+			ok = said(t, body) == tt.want
+		}
+		if status != tt.status || !ok {
+			t.Errorf("%s:\n got %d %s\nwant %d %s", tt.path, status, body, tt.status, tt.want)
+		}
+	}
+}
+
 // Somebody else may create or delete the calendar at the same time.
 func TestPutCalendarRaces(t *testing.T) {
 	s := start(t, nil)

@@ -13,7 +13,7 @@ const (
 )
 
 func (h *Handler) listConflicts(c *call) (any, error) {
-	from, to, err := c.window(h.Now(), normalConflicts, maxConflicts)
+	from, to, err := c.window(h.Now(), nil, normalConflicts, maxConflicts)
 	if err != nil {
 		return nil, err
 	}
@@ -21,11 +21,12 @@ func (h *Handler) listConflicts(c *call) (any, error) {
 	return Items[dts.Conflict]{nonNil(list)}, err
 }
 
-// window reads from and to of the query: by default the normal time from now, and at most the given time.
-func (c *call) window(now time.Time, normal, most time.Duration) (from, to time.Time, err error) {
+// window reads from and to of the query: by default the normal time from now, and at most the given time. The zone is
+// that of local times; where it is nil they need an offset.
+func (c *call) window(now time.Time, loc *time.Location, normal, most time.Duration) (from, to time.Time, err error) {
 	var f fieldErrors
-	from = f.inRange("from", f.time("from", TimeText{Text: c.query.Get("from")}, nil), now)
-	to = f.inRange("to", f.time("to", TimeText{Text: c.query.Get("to")}, nil), now)
+	from = f.inRange("from", f.time("from", TimeText{Text: c.query.Get("from")}, loc), now)
+	to = f.inRange("to", f.time("to", TimeText{Text: c.query.Get("to")}, loc), now)
 	if from.IsZero() {
 		from = dts.Micros(now)
 	}

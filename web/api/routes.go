@@ -82,6 +82,8 @@ func (h *Handler) routes() []route {
 			params: calendarFileParams, body: CalendarRequest{}, bodyMedia: calendarType, also: 201, answer: calendar, errors: []int{conflict}, serve: h.putCalendar},
 		{method: "DELETE", path: "/calendars/{name}", id: "delete-calendar", tag: "calendars", summary: "Delete a calendar that nothing uses; answers with what it was",
 			answer: calendar, errors: []int{conflict}, serve: h.deleteCalendar},
+		{method: "GET", path: "/calendars/{name}/windows", id: "list-calendar-windows", tag: "calendars", summary: "List the stretches of time that a calendar covers, in order",
+			params: windowParams, answer: Items[CalendarWindow]{}, serve: h.listWindows},
 
 		{method: "GET", path: "/blackouts", id: "list-blackouts", tag: "blackouts", summary: "List the blackouts, the oldest first",
 			answer: Items[dts.Blackout]{}, serve: h.listBlackouts},
@@ -139,8 +141,13 @@ var (
 		{"name", "query", "exact", text("")},
 		limitParam(100), cursorParam,
 	}
-	whyParams          = []param{{"at", "query", "the instant; without an offset it is local time of the schedule. Default: the latest that did not run, else the last", text("")}}
-	conflictParams     = []param{{"from", "query", "default: now", instant}, {"to", "query", "default: 7 days after from; at most 31", instant}}
+	whyParams      = []param{{"at", "query", "the instant; without an offset it is local time of the schedule. Default: the latest that did not run, else the last", text("")}}
+	conflictParams = []param{{"from", "query", "default: now", instant}, {"to", "query", "default: 7 days after from; at most 31", instant}}
+	windowParams   = []param{
+		{"from", "query", "default: now; without an offset it is local time in time_zone", text("")},
+		{"to", "query", "default: 31 days after from; at most 366", text("")},
+		{"time_zone", "query", "IANA name, in which days are read; default: that of the calendar", text("")},
+	}
 	calendarFileParams = []param{
 		{"time_zone", "query", "with an .ics file: the zone of its local times", text("")},
 		{"description", "query", "with an .ics file", text("")},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"dts"
 	"dts/web/api"
@@ -34,6 +35,16 @@ func (c *Client) PutCalendar(ctx context.Context, name string, q api.CalendarReq
 // DeleteCalendar deletes a calendar that nothing uses, and returns it as it was.
 func (c *Client) DeleteCalendar(ctx context.Context, name string) (*dts.Calendar, error) {
 	return get[dts.Calendar](ctx, c, "DELETE", calendarPath(name, ""), nil, nil)
+}
+
+// CalendarWindows returns what a calendar covers from one time to another, its days read in a zone. Zero times and ""
+// are the server's choice.
+func (c *Client) CalendarWindows(ctx context.Context, name string, from, to time.Time, zone string) ([]api.CalendarWindow, error) {
+	q := url.Values{}
+	setTime(q, "from", from)
+	setTime(q, "to", to)
+	set(q, "time_zone", zone)
+	return items[api.CalendarWindow](ctx, c, calendarPath(name, "/windows"), q)
 }
 
 func calendarPath(name, rest string) string { return "/calendars/" + url.PathEscape(name) + rest }
