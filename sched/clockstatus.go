@@ -2,7 +2,6 @@ package sched
 
 import (
 	"fmt"
-	"time"
 
 	"dts"
 )
@@ -44,21 +43,10 @@ func (s *Scheduler) clockStatus(st *dts.SchedulerStatus) *dts.ClockStatus {
 				direction = "behind"
 			}
 			c.Alerts = append(c.Alerts, fmt.Sprintf("the clock of server %s is %s %s this server's, give or take %s; set the one that is wrong",
-				n.ID, milliseconds(skew.Abs()), direction, milliseconds(give)))
+				n.ID, sayDuration(skew.Abs()), direction, sayDuration(give)))
 		}
 	}
 	return c
 }
 
 func abs(n int64) int64 { return max(n, -n) }
-
-// milliseconds writes a duration as people write it: 150 ms, 2.5 s.
-func milliseconds(d time.Duration) string {
-	switch {
-	case d < 10*time.Millisecond:
-		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return d.Round(100 * time.Millisecond).String()
-}
