@@ -102,3 +102,35 @@ func TestConflicts(t *testing.T) {
 		}
 	})
 }
+
+// Preview of a recurring task that is stored: with its own jitter, counts and times.
+func TestPreviewStored(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.run.behave(takes(90 * time.Second))
+		r := w.every("* * * * *", func(r *dts.RecurringTask) { r.OverlapPolicy, r.JitterSeconds = dts.OverlapSkip, 10 })
+		w.settle(30*time.Minute + 20*time.Second)
+		p, err := w.s.Preview(w.ctx, dts.DefaultTenant, dts.PreviewRequest{RecurringTaskID: r.ID, Count: 2, Since: w.now().Add(-10 * time.Minute)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Description != "Every minute" || p.TimeZone != "UTC" || len(p.Instants) != 2 || p.Missed.Missed != 9 {
+			t.Fatalf("%+v %+v", p, p.Missed)
+		}
+		for _, x := range p.Instants {
+			skipped := !x.Runs && strings.Contains(x.Effects[len(x.Effects)-1].Text, "by then: it is skipped")
+			if skipped == x.Runs || !x.DueAt.Equal(x.UTC.Add(r.Jitter())) {
+				t.Errorf("%+v", x)
+			}
+		}
+		if a, b := p.Instants[0].Runs, p.Instants[1].Runs; a == b {
+			t.Error("each second one runs, says the time that runs take")
+		}
+		if _, err := w.s.Preview(w.ctx, "another", dts.PreviewRequest{RecurringTaskID: r.ID}); dts.CodeOf(err) != dts.ErrNotFound {
+			t.Error(err)
+		}
+		p, err = w.s.Preview(w.ctx, dts.DefaultTenant, dts.PreviewRequest{Schedule: dts.Schedule{Cron: "@reboot"}})
+		if err != nil || !p.AtBoot || p.Instants == nil || len(p.Instants) != 0 {
+			t.Errorf("%+v %v", p, err)
+		}
+	})
+}
