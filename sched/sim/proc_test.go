@@ -17,11 +17,11 @@ import (
 type proc struct {
 	unused
 	sched.Reader // nil: nothing here asks what will happen, or why something did not
-	w       *world
-	epoch   int
-	s       *sched.Scheduler
-	dead    chan struct{} // closed when it is killed
-	pending sync.WaitGroup
+	w            *world
+	epoch        int
+	s            *sched.Scheduler
+	dead         chan struct{} // closed when it is killed
+	pending      sync.WaitGroup
 
 	// Under the database's mutex.
 	gone    bool

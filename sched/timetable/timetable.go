@@ -170,6 +170,3 @@ func join(list []*calendar.Calendar, word string) string {
 
 // plain reports whether no calendar has a say.
 func (t *Table) plain() bool { return len(t.exclude) == 0 && len(t.require) == 0 }
-
-// Base returns the schedule as it is without calendars.
-func (t *Table) Base() cron.Schedule { return t.base }

@@ -39,7 +39,7 @@ func (h *Handler) listWindows(c *call) (any, error) {
 		return nil, err
 	}
 	if loc == nil {
-		loc = f.knownZone(cmp.Or(def.TimeZone, "UTC"))
+		loc = knownZone(cmp.Or(def.TimeZone, "UTC"))
 	}
 	from, to, err := c.window(h.Now(), loc, normalWindows, maxWindows)
 	if err != nil {
