@@ -36,7 +36,15 @@ type fake struct {
 	linkSpent bool
 	stale     bool // counts are old
 	paused    []pauseCall
-	done      []string // verbs applied
+	resumed   []bool // whether each resume asked to make up for what was missed
+	calendars []*dts.Calendar
+	blackouts []*dts.Blackout
+	backfills []dts.BackfillRequest
+	answer    *dts.BackfillAnswer
+	previews  []dts.PreviewRequest
+	effects   func(*dts.Preview) // changes what a preview says
+	why       map[string]string  // by id
+	done      []string           // verbs applied
 }
 
 type pauseCall struct {
@@ -289,7 +297,7 @@ func (f *fake) CreateRecurring(_ context.Context, r *dts.RecurringTask) (dts.Cre
 	}
 	now := f.now()
 	r.ID, r.Status, r.CreatedAt = dts.NewID(now), dts.Active, dts.Micros(now)
-	list, err := instants(r.Schedule, r.Name, now)
+	list, err := instants(r.Schedule, r.Name, now, ahead)
 	if err != nil {
 		return dts.Created[*dts.RecurringTask]{}, err
 	}
@@ -324,8 +332,11 @@ func (f *fake) PauseRecurring(_ context.Context, tenant, id string, until time.T
 	})
 }
 
-func (f *fake) ResumeRecurring(_ context.Context, tenant, id string, _ bool, _ string) (*dts.RecurringTask, error) {
-	return f.changeRecurring(tenant, id, func(r *dts.RecurringTask) { r.Status = dts.Active })
+func (f *fake) ResumeRecurring(_ context.Context, tenant, id string, catchUp bool, _ string) (*dts.RecurringTask, error) {
+	return f.changeRecurring(tenant, id, func(r *dts.RecurringTask) {
+		f.resumed = append(f.resumed, catchUp)
+		r.Status = dts.Active
+	})
 }
 
 func (f *fake) CancelRecurring(_ context.Context, tenant, id, _ string) (*dts.RecurringTask, error) {

@@ -5,34 +5,26 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"dts"
-	"dts/sched/cron"
 	"dts/web/auth"
-)
-
-// What the form calls the three ways to say when.
-const (
-	whenCron  = "cron"
-	whenEvery = "every"
-	whenOnce  = "once"
 )
 
 // form is what was entered, as text, so that it can be shown again just as it was.
 type form struct {
-	Key                          string // idempotency key: sending the form twice adds one task
-	Name, Description            string
-	Kind                         string // a dts.TargetType
-	Shell, Dir                   string
-	Method, URL, Headers, Body   string
-	When                         string
-	Cron, Every, At, Zone        string
-	Timeout, Attempts, NoOverlap string
+	Key                        string // idempotency key: sending the form twice adds one task
+	Name, Description          string
+	Kind                       string // a dts.TargetType
+	Shell, Dir                 string
+	Method, URL, Headers, Body string
+	Timeout, Attempts          string
+	timing
 }
 
 // Methods are those that the form offers.
@@ -42,12 +34,15 @@ func readForm(v url.Values) form {
 	one := func(k string) string { return strings.TrimSpace(v.Get(k)) }
 	return form{
 		Key: one("key"), Name: one("name"), Description: one("description"),
-		Kind: one("kind"), Shell: strings.ReplaceAll(one("shell"), "\r\n", "\n"), Dir: one("dir"),
+		Kind: one("kind"), Shell: lines(one("shell")), Dir: one("dir"),
 		Method: one("method"), URL: one("url"), Headers: v.Get("headers"), Body: v.Get("body"),
-		When: one("when"), Cron: one("cron"), Every: one("every"), At: one("at"), Zone: one("zone"),
-		Timeout: one("timeout"), Attempts: one("attempts"), NoOverlap: one("no_overlap"),
+		Timeout: one("timeout"), Attempts: one("attempts"),
+		timing: readTiming(v),
 	}
 }
+
+// lines are a text with the line ends of Unix; a browser sends those of HTTP.
+func lines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // formErrors are the messages beside the fields, by the name of the input. "" is for the form as a whole.
 type formErrors map[string]string
@@ -63,16 +58,23 @@ var inputs = map[string]string{
 	"name": "name", "description": "description",
 	"target_config.url": "url", "target_config.method": "method", "target_config.headers": "headers",
 	"target_config.dir": "dir",
-	"cron":              "cron", "interval_seconds": "every", "time_zone": "zone", "run_at": "at",
-	"timeout_seconds": "timeout", "retry.max_attempts": "attempts", "overlap_policy": "no_overlap",
+	"timeout_seconds":   "timeout", "retry.max_attempts": "attempts",
+	"cron": "cron", "interval_seconds": "every", "rrule": "rule", "run_at": "at", "time_zone": "zone",
+	"dst_gap": "gap", "dst_overlap": "twice", "start_time": "start", "end_time": "end", "max_runs": "max_runs",
+	"jitter_seconds": "jitter", "exclude_calendars": "exclude", "require_calendars": "require", "calendar_shift": "shift",
+	"catch_up_mode": "missed", "misfire_after_seconds": "missed_after", "catch_up_window_seconds": "window",
+	"catch_up_limit": "limit", "catch_up_pacing_seconds": "pacing", "overlap_policy": "overlap",
 }
 
 // labels are the names of the inputs on the page.
 var labels = map[string]string{
 	"name": "The name", "description": "The description", "url": "The address", "method": "The method",
-	"headers": "The headers", "dir": "The directory", "shell": "The command", "cron": "The expression",
-	"every": "The interval", "zone": "The time zone", "at": "The time", "timeout": "The timeout",
+	"headers": "The headers", "dir": "The directory", "shell": "The command", "timeout": "The timeout",
 	"attempts": "The number of attempts", "body": "The body",
+	"cron": "The expression", "every": "The interval", "rule": "The rule", "at": "The time", "zone": "The time zone",
+	"start": "The first time", "end": "The last time", "max_runs": "The number of runs", "jitter": "The spread",
+	"exclude": "The list", "require": "The list", "shift": "This",
+	"missed_after": "The time", "window": "The time", "limit": "The number of runs", "pacing": "The time between two runs",
 }
 
 // merge puts the fields of err beside their inputs. It reports whether err was about fields.
@@ -82,10 +84,13 @@ func (e formErrors) merge(f form, err error) bool {
 		return false
 	}
 	for _, field := range x.Fields {
-		input, known := inputs[field.Field]
+		name, _, _ := strings.Cut(field.Field, "[")
+		input, known := inputs[name]
 		switch {
 		case input == "cron" && f.When == whenEvery:
 			input = "every" // the expression is hidden; what is missing is the interval
+		case input == "cron" && f.When == whenRule:
+			input = "rule"
 		case known:
 		case strings.HasPrefix(field.Field, "target_config") && f.Kind == string(dts.HTTPCallback):
 			input = "url"
@@ -161,55 +166,13 @@ func (f form) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// recurring reports whether the form describes a recurring task.
-func (f form) recurring() bool { return f.When != whenOnce }
-
-// schedule reads when a recurring task runs.
-func (f form) schedule(e formErrors) dts.Schedule {
-	s := dts.Schedule{TimeZone: f.Zone}
-	if f.When != whenEvery {
-		s.Cron = f.Cron
-		if f.Cron == "" {
-			e.add("cron", "Enter a cron expression, such as */5 * * * *")
-		}
-		return s
-	}
-	d, err := cron.ParseInterval(f.Every)
-	switch {
-	case f.Every == "":
-		e.add("every", "Enter an interval, such as 90s, 15m, 1h30m or 1d")
-	case err != nil:
-		e.add("every", sentence("The interval", err.Error()))
-	default:
-		s.IntervalSeconds = d.Seconds()
-	}
-	return s
-}
-
-// runAt reads when a one-time task runs; empty means now.
-func (f form) runAt(e formErrors, now time.Time) time.Time {
-	loc, err := cron.LoadLocation(f.Zone)
-	if err != nil {
-		e.add("zone", sentence("", err.Error()))
-		return now
-	}
-	if f.At == "" {
-		return now
-	}
-	at, ok := parseWall(f.At, loc)
-	if !ok {
-		e.add("at", "The time must be a date and time such as 2030-01-31T08:00")
-		return now
-	}
-	return at
-}
-
 type newPage struct {
 	shared
 	form
-	Errors  formErrors
-	Preview previewView
-	Fresh   bool // nothing has been entered yet
+	Errors    formErrors
+	Preview   previewView
+	Fresh     bool     // nothing has been entered yet
+	Calendars []string // names, to choose from
 }
 
 // field is one input with its message, for the template.
@@ -219,13 +182,70 @@ type field struct {
 
 func newField(e formErrors, id, value string) field { return field{id, value, e[id]} }
 
+// textField is an input for a line of text.
+type textField struct {
+	field
+	Kind        string // "datetime-local", "numeric" or "interval"
+	Label, Hint string
+}
+
+// kind says what a field is for.
+func kind(kind, label, hint string, f field) textField { return textField{f, kind, label, hint} }
+
+// choiceField is an input to choose one of a list with.
+type choiceField struct {
+	field
+	Label   string
+	Choices []choice
+}
+
+func newChoices(e formErrors, id, value, label string, list []choice) choiceField {
+	return choiceField{newField(e, id, value), label, list}
+}
+
+// namesField is an input to choose any of a list of names with.
+type namesField struct {
+	field
+	Label string
+	Names []nameChoice
+}
+
+type nameChoice struct {
+	Text   string
+	Chosen bool
+}
+
+func newNames(e formErrors, id, label string, names, chosen []string) namesField {
+	f := namesField{field: newField(e, id, ""), Label: label}
+	for _, n := range names {
+		f.Names = append(f.Names, nameChoice{n, slices.Contains(chosen, n)})
+	}
+	return f
+}
+
 // newPage shows the empty form.
-func (h *handler) newPage(w http.ResponseWriter, r *http.Request, _ auth.Principal) error {
-	f := form{Key: dts.NewID(h.now()), Kind: string(dts.Command), Method: "POST", When: whenCron}
+func (h *handler) newPage(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	f := form{Key: dts.NewID(h.now()), Kind: string(dts.Command), Method: "POST", timing: timing{When: whenCron}}
 	if r.URL.Query().Get("when") == whenOnce {
 		f.When = whenOnce
 	}
-	return h.render(w, http.StatusOK, "new", newPage{shared: h.shared(r, "new"), form: f, Preview: f.preview(h.now()), Fresh: true})
+	d := newPage{shared: h.shared(r, "new"), form: f, Preview: h.previewOf(r, p, f), Fresh: true, Calendars: h.calendarNames(r, p, f)}
+	return h.render(w, http.StatusOK, "new", d)
+}
+
+// calendarNames are the calendars that the form offers: the tenant's, and those that were chosen. That they
+// cannot be read now must not cost what was entered.
+func (h *handler) calendarNames(r *http.Request, p auth.Principal, f form) []string {
+	names := slices.Concat(f.Exclude, f.Require)
+	list, err := h.Store.Calendars(r.Context(), p.TenantID)
+	if err != nil {
+		h.explain(r, err)
+	}
+	for _, c := range list {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // create saves the form, or shows it again with the messages. A browser without JavaScript asks for the
@@ -235,21 +255,20 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request, p auth.Principa
 		return badForm(err)
 	}
 	f := readForm(r.PostForm)
-	now := h.now()
-	d := newPage{shared: h.shared(r, "new"), form: f, Errors: formErrors{}, Preview: f.preview(now)}
+	d := newPage{shared: h.shared(r, "new"), form: f, Errors: formErrors{}, Preview: h.previewOf(r, p, f), Calendars: h.calendarNames(r, p, f)}
 	if r.PostForm.Get("do") == "preview" {
-		if f.When == whenOnce || f.Cron != "" || f.Every != "" {
+		if !d.Preview.Empty {
 			d.Errors = d.Preview.errors
 		}
 		return h.render(w, http.StatusOK, "new", d)
 	}
-	to, existed, err := h.save(r, p, f, d.Errors, now)
+	to, existed, err := h.save(r, p, f, &d)
 	switch {
 	case len(d.Errors) > 0:
 		return h.render(w, http.StatusUnprocessableEntity, "new", d)
 	case dts.CodeOf(err) == dts.ErrConflict:
 		// The reader went back to a form that had been saved, and changed it: with a new key it is a new task.
-		d.Key = dts.NewID(now)
+		d.Key = dts.NewID(d.Now)
 		d.Errors.add("", "This form was saved once already. Save again to add another task.")
 		return h.render(w, http.StatusConflict, "new", d)
 	case err != nil:
@@ -266,32 +285,27 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request, p auth.Principa
 }
 
 // save adds the task or the recurring task and returns the address of its page. What is wrong with a field
-// goes into e.
-func (h *handler) save(r *http.Request, p auth.Principal, f form, e formErrors, now time.Time) (to string, existed bool, err error) {
+// goes into the page's errors; the preview has found what is wrong with the times.
+func (h *handler) save(r *http.Request, p auth.Principal, f form, d *newPage) (to string, existed bool, err error) {
+	e := d.Errors
 	if f.recurring() {
-		rt := &dts.RecurringTask{TenantID: p.TenantID, Spec: f.spec(e), Schedule: f.schedule(e), CreatedBy: p.Name,
-			IdempotencyKey: f.Key, RequestHash: f.hash()}
-		if f.NoOverlap != "" {
-			rt.OverlapPolicy = dts.OverlapSkip
-		}
-		if e["cron"] == "" && e["every"] == "" {
-			_, err := instants(rt.Schedule, rt.Name, now)
-			e.merge(f, err)
-		}
+		rt := f.rules(e)
+		maps.Copy(e, d.Preview.errors)
+		rt.TenantID, rt.Spec, rt.CreatedBy, rt.IdempotencyKey, rt.RequestHash = p.TenantID, f.spec(e), p.Name, f.Key, f.hash()
 		e.merge(f, rt.Normalize())
 		if len(e) > 0 {
 			return "", false, nil
 		}
-		c, err := h.Scheduler.CreateRecurring(r.Context(), rt)
+		c, err := h.Scheduler.CreateRecurring(r.Context(), &rt)
 		if err != nil {
 			e.merge(f, err)
 			return "", false, err
 		}
 		return "/ui/recurring/" + c.Item.ID, c.Existed, nil
 	}
-	t := &dts.Task{TenantID: p.TenantID, Spec: f.spec(e), RunAt: f.runAt(e, now), CreatedBy: p.Name,
+	t := &dts.Task{TenantID: p.TenantID, Spec: f.spec(e), RunAt: f.runAt(e, d.Now), CreatedBy: p.Name,
 		IdempotencyKey: f.Key, RequestHash: f.hash()}
-	e.merge(f, t.Normalize(now))
+	e.merge(f, t.Normalize(d.Now))
 	if len(e) > 0 {
 		return "", false, nil
 	}

@@ -35,7 +35,7 @@ func TestAddRecurring(t *testing.T) {
 	form := cronForm()
 	form.Set("timeout", "90")
 	form.Set("attempts", "1")
-	form.Set("no_overlap", "1")
+	form.Set("overlap", "SKIP")
 	w, _ := s.post("/ui/new", form)
 	if len(s.recurring) != 1 {
 		t.Fatalf("%d recurring tasks; answer %d\n%s", len(s.recurring), w.Code, w.Body)

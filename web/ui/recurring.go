@@ -1,10 +1,11 @@
 package ui
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"time"
 
 	"dts"
@@ -23,17 +24,33 @@ type recurringPage struct {
 	Next     string // address of the next page of the ledger
 	First    bool   // this is the first page of the ledger
 	Self     string
-	Pause    pauseForm
+	Missed   string // of a paused one: what a resume could make up for
+	Why      string // the answer that was asked for
+	recurringForms
 }
 
-// pauseForm keeps what was entered when a pause is refused.
-type pauseForm struct {
-	Until, Note, Error string
-}
+// MissedRuns says what becomes of missed runs.
+func (d recurringPage) MissedRuns() string { return missedText(d.RecurringTask) }
 
+// upcomingRow is an instant that comes: a task, or a range of instants that will not run.
 type upcomingRow struct {
 	*dts.Task
-	Local string // the instant as a clock in the schedule's zone shows it
+	Skip    *dts.Skip
+	At, To  time.Time
+	Local   string // At as a clock in the schedule's zone shows it
+	LocalTo string // the last instant of a range
+	Starts  string // when it starts, where that is another time
+	Off     bool   // it is planned and will not run
+	Why     string // why it will not run, or what it waits for
+	Effects []dts.PreviewEffect
+}
+
+// Times is how many instants a row stands for.
+func (u upcomingRow) Times() int64 {
+	if u.Skip == nil {
+		return 1
+	}
+	return u.Skip.Count
 }
 
 // ledgerRow is one instant that came: a task, or a range of skipped ones.
@@ -42,14 +59,15 @@ type ledgerRow struct {
 	Row  taskRow // the task, if Task is not nil
 	Why  string  // the reason of a skip, in words
 	Late *int64  // lateness of the first start, in microseconds
+	Ask  string  // address of the answer to "why?"; empty where nobody would ask
 }
 
 // recurring shows a recurring task: its schedule, what comes next and what became of every instant before.
 func (h *handler) recurring(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
-	return h.showRecurring(w, r, p, http.StatusOK, "", pauseForm{})
+	return h.showRecurring(w, r, p, http.StatusOK, "", recurringForms{})
 }
 
-func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.Principal, status int, alert string, pause pauseForm) error {
+func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.Principal, status int, alert string, forms recurringForms) error {
 	ctx, id, cursor := r.Context(), r.PathValue("id"), r.URL.Query().Get("cursor")
 	if !dts.IsID(id) {
 		return dts.Errorf(dts.ErrNotFound, "there is no recurring task %q", clip(id, 40))
@@ -59,166 +77,148 @@ func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.P
 		return err
 	}
 	d := recurringPage{shared: h.shared(r, ""), Target: viewTarget(rt.Spec), Facts: recurringFacts(rt), First: cursor == "",
-		Self: "/ui/recurring/" + id, Pause: pause}
+		Self: "/ui/recurring/" + id, recurringForms: forms}
 	loc, zone := zoneOf(rt.Schedule)
 	d.recurringRow = recurringRow{rt, describe(rt.Schedule), zone}
 	d.Alert = alert
 	if !d.First {
 		d.Self = withQuery(d.Self, "cursor", cursor)
 	}
+	if at, err := time.Parse(time.RFC3339Nano, r.URL.Query().Get("why")); err == nil {
+		d.Self = withQuery(d.Self, "why", r.URL.Query().Get("why"))
+		d.Why = h.why(r, p, id, at)
+	}
 	upcoming, err := h.Store.Upcoming(ctx, p.TenantID, id, ahead)
 	if err != nil {
 		return err
 	}
-	for _, t := range upcoming {
-		d.Upcoming = append(d.Upcoming, upcomingRow{t, wallClock(t.RunAt.In(loc))})
-	}
-	page, err := fill(ledgerPerPage, cursor, func(cursor string) (dts.Page[dts.Occurrence], error) {
-		return h.Store.Occurrences(ctx, p.TenantID, id, cursor, ledgerPerPage)
-	})
+	page, err := h.ledger(ctx, p, id, cursor)
 	if err != nil {
 		return err
 	}
+	var excluded []*dts.Skip
 	for _, o := range page.Items {
-		if o.Task != nil && o.Task.Status == dts.Pending && o.Task.Attempts == 0 && o.Task.RunAt.After(d.Now) {
-			continue // it is among the upcoming ones
+		switch {
+		case o.Task != nil && o.Task.Status == dts.Pending && o.Task.Attempts == 0 && (o.Task.RunAt.After(d.Now) || o.Task.WaitsFor != ""):
+			// It is among the upcoming ones.
+		case o.Task == nil && o.Skip != nil && o.Skip.From.After(d.Now):
+			excluded = append(excluded, o.Skip)
+		default:
+			d.Ledger = append(d.Ledger, newLedgerRow(o, id, d.Now))
 		}
-		row := ledgerRow{Occurrence: o}
-		if o.Task != nil {
-			row.Row, row.Late = taskRow{o.Task, d.Now}, o.Task.LatenessUS
-			if o.Task.Status == dts.Skipped {
-				row.Why = reasonText(o.Task.SkipReason)
-			}
-		} else if o.Skip != nil {
-			row.Why = reasonText(o.Skip.Reason)
-		}
-		d.Ledger = append(d.Ledger, row)
 	}
 	if page.Next != "" {
 		d.Next = "/ui/recurring/" + id + "?" + url.Values{"cursor": {page.Next}}.Encode() + "#ledger"
 	}
+	effects := h.effects(r, p, rt, &d)
+	d.Upcoming = upcomingRows(upcoming, excluded, effects, loc)
 	return h.render(w, status, "recurring", d)
 }
 
-// wallClock writes an instant as a clock on the wall of its zone shows it.
-func wallClock(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04:05 MST") }
+func (h *handler) ledger(ctx context.Context, p auth.Principal, id, cursor string) (dts.Page[dts.Occurrence], error) {
+	return fill(ledgerPerPage, cursor, func(cursor string) (dts.Page[dts.Occurrence], error) {
+		return h.Store.Occurrences(ctx, p.TenantID, id, cursor, ledgerPerPage)
+	})
+}
 
-// reasonText says why an instant did not run.
-func reasonText(r dts.Reason) string {
-	switch r {
-	case dts.ReasonPaused:
-		return "the schedule was paused"
-	case dts.ReasonOverlap:
-		return "the run before was still active"
-	case dts.ReasonCatchUp:
-		return "missed; a later instant ran instead"
-	case dts.ReasonExpired:
-		return "its expiry time had passed"
-	case dts.ReasonRemoved:
-		return "someone cancelled this run"
-	case dts.ReasonCancelled:
-		return "the schedule was removed"
-	case "":
+// effects asks what becomes of the coming instants, and, of a paused task, what a resume could make up for. The
+// page can do without the answer.
+func (h *handler) effects(r *http.Request, p auth.Principal, rt *dts.RecurringTask, d *recurringPage) map[time.Time]dts.PreviewInstant {
+	if rt.Status != dts.Active && rt.Status != dts.Paused {
+		return nil
+	}
+	q := dts.PreviewRequest{RecurringTaskID: rt.ID, Count: 2 * ahead}
+	if rt.Status == dts.Paused {
+		q.Since = rt.PausedAt
+	}
+	answer, err := h.Scheduler.Preview(r.Context(), p.TenantID, q)
+	if err != nil {
+		h.explain(r, err)
+		return nil
+	}
+	if rt.RRule != "" && answer.Description != "" {
+		d.Schedule = answer.Description
+	}
+	if answer.Missed != nil {
+		d.Missed = answer.Missed.Text
+	}
+	effects := make(map[time.Time]dts.PreviewInstant, len(answer.Instants))
+	for _, i := range answer.Instants {
+		effects[i.UTC.UTC()] = i
+	}
+	return effects
+}
+
+// upcomingRows puts the planned tasks and what calendars exclude between them in order.
+func upcomingRows(tasks []*dts.Task, excluded []*dts.Skip, effects map[time.Time]dts.PreviewInstant, loc *time.Location) []upcomingRow {
+	var rows []upcomingRow
+	for _, t := range tasks {
+		row := upcomingRow{Task: t, At: t.ScheduledAt, Why: waitText(t.WaitsFor)}
+		if t.Moved {
+			row.At = t.RunAt
+		}
+		if !t.RunAt.Equal(row.At) {
+			row.Starts = wallTime(t.RunAt.In(loc), row.At.In(loc))
+		}
+		row.Local = wallClock(row.At.In(loc))
+		if i, ok := effects[t.ScheduledAt.UTC()]; ok && !t.Moved {
+			row.Effects, row.Off = i.Effects, !i.Runs
+		}
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(excluded, func(a, b *dts.Skip) int { return a.From.Compare(b.From) })
+	for n, k := range excluded {
+		if len(tasks) > 0 && k.From.After(tasks[len(tasks)-1].ScheduledAt) || len(tasks) == 0 && n == ahead {
+			break
+		}
+		row := upcomingRow{Skip: k, At: k.From, To: k.To, Off: true, Local: wallClock(k.From.In(loc)), Why: withNote(reasonText(k.Reason), k.Note)}
+		if k.Count > 1 {
+			row.LocalTo = wallTime(k.To.In(loc), k.From.In(loc))
+		}
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b upcomingRow) int { return cmp.Or(a.At.Compare(b.At), a.To.Compare(b.To)) })
+	return rows
+}
+
+// askLate is how late a start is that people ask about.
+const askLate = time.Second
+
+func newLedgerRow(o dts.Occurrence, id string, now time.Time) ledgerRow {
+	row := ledgerRow{Occurrence: o}
+	ask := "/ui/recurring/" + id + "?" + url.Values{"why": {o.ScheduledAt.UTC().Format(time.RFC3339Nano)}}.Encode() + "#why"
+	switch {
+	case o.Task != nil:
+		t := o.Task
+		row.Row, row.Late = taskRow{t, now}, t.LatenessUS
+		note := ""
+		if o.Skip != nil {
+			note = o.Skip.Note
+		}
+		if t.Status == dts.Skipped {
+			row.Why = withNote(reasonText(t.SkipReason), note)
+		}
+		late := t.LatenessUS != nil && time.Duration(*t.LatenessUS)*time.Microsecond >= askLate
+		if t.Status == dts.Skipped || t.Status == dts.Failed || late {
+			if row.Ask = ask; t.Origin != dts.OriginSchedule {
+				row.Ask = "/ui/tasks/" + t.ID + "#why" // its instant may be another run's too
+			}
+		}
+	case o.Skip != nil:
+		row.Why, row.Ask = withNote(reasonText(o.Skip.Reason), o.Skip.Note), ask
+	}
+	return row
+}
+
+// why asks why a task or an instant did or did not run. A page can do without the answer.
+func (h *handler) why(r *http.Request, p auth.Principal, id string, at time.Time) string {
+	answer, err := h.Scheduler.Why(r.Context(), p.TenantID, id, at)
+	if err != nil {
+		if dts.CodeOf(err) == dts.ErrNotFound {
+			return sentence("", err.Error())
+		}
+		h.explain(r, err)
 		return ""
-	default:
-		return statusWord(r)
 	}
-}
-
-func recurringFacts(rt *dts.RecurringTask) []pair {
-	var list []pair
-	add := func(name, value string) { list = append(list, pair{name, value}) }
-	if rt.Cron != "" {
-		add("Cron expression", rt.Cron)
-	}
-	if !rt.StartTime.IsZero() && rt.Cron != "" {
-		add("Not before", utc(rt.StartTime))
-	}
-	if !rt.EndTime.IsZero() {
-		add("Not after", utc(rt.EndTime))
-	}
-	if rt.MaxRuns > 0 {
-		add("At most", strconv.FormatInt(rt.MaxRuns, 10)+" runs")
-	}
-	missed := "the newest missed run is made up for"
-	if rt.CatchUpMode == dts.SkipMissed {
-		missed = "missed runs are skipped"
-	}
-	add("After an outage", missed)
-	if rt.OverlapPolicy == dts.OverlapSkip {
-		add("Overlap", "skips while the run before is active")
-	}
-	list = append(list, specFacts(rt.Spec)...)
-	if rt.CreatedBy != "" {
-		add("Created by", rt.CreatedBy)
-	}
-	return list
-}
-
-// doRecurring applies an action to a recurring task.
-func (h *handler) doRecurring(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
-	ctx, id, verb := r.Context(), r.PathValue("id"), r.PathValue("verb")
-	if err := r.ParseForm(); err != nil {
-		return badForm(err)
-	}
-	if !dts.IsID(id) {
-		return dts.Errorf(dts.ErrNotFound, "there is no recurring task %q", clip(id, 40))
-	}
-	to := "/ui/recurring/" + id
-	var err error
-	switch verb {
-	case "trigger":
-		var t *dts.Task
-		if t, err = h.Scheduler.TriggerRecurring(ctx, p.TenantID, id, p.Name); err == nil {
-			to = "/ui/tasks/" + t.ID
-		}
-	case "pause":
-		err = h.pause(r, p, id)
-	case "resume":
-		_, err = h.Scheduler.ResumeRecurring(ctx, p.TenantID, id, false, p.Name)
-	case "remove":
-		_, err = h.Scheduler.CancelRecurring(ctx, p.TenantID, id, p.Name)
-	default:
-		return dts.Errorf(dts.ErrNotFound, "there is no such action")
-	}
-	if err != nil {
-		return h.refuseRecurring(w, r, p, verb, err)
-	}
-	http.Redirect(w, r, withQuery(to, "done", verb), http.StatusSeeOther)
-	return nil
-}
-
-// pause reads the pause form. Its time is read in the schedule's zone, as the form says.
-func (h *handler) pause(r *http.Request, p auth.Principal, id string) error {
-	rt, err := h.Store.RecurringTask(r.Context(), p.TenantID, id)
-	if err != nil {
-		return err
-	}
-	var until time.Time
-	if s := r.PostForm.Get("until"); s != "" {
-		loc, _ := zoneOf(rt.Schedule)
-		at, ok := parseWall(s, loc)
-		switch {
-		case !ok:
-			return dts.Invalid("until", "is not a date and time such as 2030-01-31T08:00")
-		case !at.After(h.now()):
-			return dts.Invalid("until", "is in the past; leave it empty to pause until someone resumes")
-		}
-		until = dts.Micros(at)
-	}
-	_, err = h.Scheduler.PauseRecurring(r.Context(), p.TenantID, id, until, r.PostForm.Get("note"), p.Name)
-	return err
-}
-
-// refuseRecurring shows the page again with what was wrong.
-func (h *handler) refuseRecurring(w http.ResponseWriter, r *http.Request, p auth.Principal, verb string, err error) error {
-	status, message := h.explain(r, err)
-	if e, ok := errors.AsType[*dts.Error](err); ok && verb == "pause" && len(e.Fields) > 0 {
-		f := pauseForm{Until: r.PostForm.Get("until"), Note: r.PostForm.Get("note"), Error: sentence("The time", e.Fields[0].Message)}
-		if e.Fields[0].Field != "until" {
-			f.Error = sentence("The note", e.Fields[0].Message)
-		}
-		return h.showRecurring(w, r, p, status, "", f)
-	}
-	return h.showRecurring(w, r, p, status, sentence("", message), pauseForm{})
+	return answer.Answer
 }

@@ -31,7 +31,7 @@ func TestRecurring(t *testing.T) {
 
 	d := s.get("/ui/recurring/"+rt.ID, 200)
 	d.want("backup", "At 09:00 on Monday to Friday", "Europe/Berlin", "./backup.sh --full", "7 ended, 6 succeeded",
-		"At most 100 runs", "skips while the run before is active", "0 9 * * mon-fri")
+		"At most 100 runs", "While the run before is active the next one is skipped", "0 9 * * mon-fri")
 	rows := d.class("upcoming")[0].all("tr", "", "")[1:]
 	if len(rows) != 5 {
 		t.Fatalf("%d upcoming runs, want 5", len(rows))

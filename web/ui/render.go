@@ -16,7 +16,7 @@ import (
 var templateFiles embed.FS
 
 // pageNames are the pages, each a template set of layout.html, parts.html and its own file.
-var pageNames = [...]string{"login", "overview", "task", "recurring", "new", "error"}
+var pageNames = [...]string{"login", "overview", "task", "recurring", "new", "calendars", "calendar", "blackouts", "error"}
 
 // pages holds a parsed template set for each page.
 type pages map[string]*template.Template
@@ -31,10 +31,14 @@ func parsePages(a *assets) (pages, error) {
 		"micros":   func(us int64) time.Duration { return time.Duration(us) * time.Microsecond },
 		"rfc3339":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"status":   statusWord,
+		"waits":    waitText,
 		"title":    taskTitle,
 		"target":   targetSummary,
 		"utc":      utc,
 		"field":    newField,
+		"kind":     kind,
+		"choices":  newChoices,
+		"names":    newNames,
 		"when":     func(t, now time.Time) instant { return instant{t, now} },
 	}
 	p := pages{}
@@ -63,7 +67,7 @@ type shared struct {
 	Problems []string // why this node does not fire as it should
 	Flash    string   // what has just been done
 	Alert    string   // what could not be done
-	Here     string   // "overview" or "new", for the navigation
+	Here     string   // "overview", "new", "calendars" or "blackouts", for the navigation
 
 	status dts.SchedulerStatus
 	old    *dts.Staleness
@@ -72,7 +76,7 @@ type shared struct {
 // Stale reports whether what the page shows may be old. It is asked when everything has been read.
 func (s shared) Stale() bool { return s.old.Stale() }
 
-// shared returns what a page shows around its content. here is "overview", "new" or empty.
+// shared returns what a page shows around its content. here is the page's place in the navigation, or empty.
 func (h *handler) shared(r *http.Request, here string) shared {
 	s := shared{Now: h.now(), Version: h.Version, Here: here, old: dts.StalenessOf(r.Context())}
 	if _, s.SignedIn = auth.From(r.Context()); s.SignedIn {
@@ -86,18 +90,24 @@ func (h *handler) shared(r *http.Request, here string) shared {
 // flashes are the messages after a change. The page that follows the change asks for one by name, so that
 // nothing needs to be kept and no text comes from the address.
 var flashes = map[string]string{
-	"added":          "Added.",
-	"existed":        "This was added before; here it is.",
-	"cancel":         "Cancelled.",
-	"retry":          "It runs again.",
-	"run-now":        "It runs now.",
-	"force-complete": "Marked as done.",
-	"delete":         "Deleted.",
-	"pause":          "Paused.",
-	"resume":         "Resumed.",
-	"trigger":        "Started one run, beside the schedule.",
-	"remove":         "Removed. No more runs are planned; the history stays.",
-	"skip":           "This run is cancelled; the others stay planned.",
+	"added":           "Added.",
+	"existed":         "This was added before; here it is.",
+	"cancel":          "Cancelled.",
+	"retry":           "It runs again.",
+	"run-now":         "It runs now.",
+	"force-complete":  "Marked as done.",
+	"delete":          "Deleted.",
+	"pause":           "Paused.",
+	"resume":          "Resumed.",
+	"resume-catch-up": "Resumed. What was missed is made up for as the settings say.",
+	"backfill":        "The runs were added. Those that wait are among the next runs.",
+	"saved":           "Saved. What uses it is planned again.",
+	"delete-calendar": "The calendar is deleted.",
+	"blackout":        "Added. No task starts in it.",
+	"delete-blackout": "The blackout is deleted.",
+	"trigger":         "Started one run, beside the schedule.",
+	"remove":          "Removed. No more runs are planned; the history stays.",
+	"skip":            "This run is cancelled; the others stay planned.",
 }
 
 // problems says in words what is wrong with a scheduler.

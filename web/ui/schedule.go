@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -11,6 +10,9 @@ import (
 
 // describe says a schedule in words: "At 03:10 on Sunday". The zone is said beside it.
 func describe(s dts.Schedule) string {
+	if s.RRule != "" {
+		return "By the rule " + s.RRule
+	}
 	if s.Cron == "" {
 		return cron.DescribeEvery(s.Interval())
 	}
@@ -39,36 +41,15 @@ func zoneOf(s dts.Schedule) (*time.Location, string) {
 // ahead is how many instants are shown before a schedule is saved.
 const ahead = 5
 
-// instants returns the next instants of a schedule after now, at most ahead of them. The seed is what
-// fixes the H and ~ of the expression. An error is about the cron expression or the zone, as a field error.
-func instants(s dts.Schedule, seed string, now time.Time) ([]time.Time, error) {
-	loc, err := cron.LoadLocation(s.TimeZone)
-	if err != nil {
-		return nil, dts.Invalid("time_zone", "%s", err)
-	}
-	plan, err := planOf(s, seed, loc, now)
-	if errors.Is(err, cron.ErrReboot) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, dts.Invalid("cron", "%s", err)
-	}
-	var list []time.Time
-	for at := now; len(list) < ahead; {
-		if at = plan.Next(at); at.IsZero() {
-			break
-		}
-		list = append(list, at)
-	}
-	if len(list) == 0 {
-		return nil, dts.Invalid("cron", "never fires again after now")
-	}
-	return list, nil
-}
+// wallClock writes an instant as a clock on the wall of its zone shows it.
+func wallClock(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04:05 MST") }
 
-func planOf(s dts.Schedule, seed string, loc *time.Location, now time.Time) (cron.Schedule, error) {
-	plan := cron.Plan{Expr: s.Cron, Interval: s.Interval(), Anchor: now} // an interval counts from when it is saved
-	return plan.Schedule(cron.Options{Location: loc, Seed: seed})
+// wallTime writes an instant like wallClock, without the day where that is the day of near.
+func wallTime(t, near time.Time) string {
+	if t.Format(time.DateOnly) == near.Format(time.DateOnly) {
+		return t.Format("15:04:05 MST")
+	}
+	return wallClock(t)
 }
 
 // wallForms are how a browser writes a local date and time.

@@ -16,6 +16,7 @@ type taskPage struct {
 	shared
 	taskRow
 	Target    targetView
+	Why       string             // why it did or did not run, in a sentence
 	Recurring *dts.RecurringTask // what spawned it; nil for a one-time task
 	Facts     []pair
 	Actions   []action
@@ -96,6 +97,7 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 			return err
 		}
 	}
+	d.Why = h.why(r, p, id, time.Time{})
 	selected := len(attempts)
 	if n, err := strconv.Atoi(r.URL.Query().Get("attempt")); err == nil && n >= 1 && n <= len(attempts) {
 		selected = n

@@ -36,9 +36,13 @@ type Store interface {
 	Upcoming(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.Task, error)
 	Occurrences(ctx context.Context, tenant, recurringID, cursor string, limit int) (dts.Page[dts.Occurrence], error)
 	Counts(ctx context.Context, tenant string) (dts.Counts, error)
+	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
+	Calendars(ctx context.Context, tenant string) ([]*dts.Calendar, error)
+	Blackouts(ctx context.Context, tenant string) ([]*dts.Blackout, error)
 }
 
-// Scheduler is how the pages change things. A nil error means that the change is on disk.
+// Scheduler is how the pages change things, and what they ask about the times of tasks. A nil error of what
+// changes something means that the change is on disk.
 type Scheduler interface {
 	CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
 	DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error)
@@ -47,6 +51,15 @@ type Scheduler interface {
 	ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error)
 	CancelRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error)
 	TriggerRecurring(ctx context.Context, tenant, id, actor string) (*dts.Task, error)
+	BackfillRecurring(ctx context.Context, tenant, id string, q dts.BackfillRequest, actor string) (*dts.BackfillAnswer, error)
+	CreateCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error)
+	ReplaceCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error)
+	DeleteCalendar(ctx context.Context, tenant, name string) error
+	CreateBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error)
+	DeleteBlackout(ctx context.Context, tenant, id string) error
+	Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error)
+	// Why answers for a task's id, or for a recurring task's with one of its instants.
+	Why(ctx context.Context, tenant, id string, at time.Time) (*dts.Why, error)
 	Status() dts.SchedulerStatus
 }
 
@@ -121,11 +134,21 @@ func (h *handler) routes() http.Handler {
 	mux.Handle("POST /ui/tasks/{id}/{verb}", h.signedIn(h.doTask))
 	mux.Handle("GET /ui/recurring/{id}", h.signedIn(h.recurring))
 	mux.Handle("POST /ui/recurring/{id}/{verb}", h.signedIn(h.doRecurring))
+	mux.Handle("GET /ui/calendars", h.signedIn(h.calendars))
+	mux.Handle("GET /ui/new-calendar", h.signedIn(h.newCalendar))
+	mux.Handle("POST /ui/new-calendar", h.signedIn(h.addCalendar))
+	mux.Handle("GET /ui/calendars/{name}", h.signedIn(h.calendar))
+	mux.Handle("POST /ui/calendars/{name}", h.signedIn(h.saveCalendar))
+	mux.Handle("POST /ui/calendars/{name}/delete", h.signedIn(h.deleteCalendar))
+	mux.Handle("GET /ui/blackouts", h.signedIn(h.blackouts))
+	mux.Handle("POST /ui/blackouts", h.signedIn(h.addBlackout))
+	mux.Handle("POST /ui/blackouts/{id}/delete", h.signedIn(h.deleteBlackout))
 	mux.Handle("GET /ui/", h.signedIn(h.notFound))
 	return mux
 }
 
-// maxForm is how large a posted form may be: a target of the largest size, percent-encoded.
+// maxForm is how large a posted form may be: a target of the largest size, percent-encoded. The largest calendar
+// file is smaller.
 const maxForm = 3*dts.MaxTargetBytes + 64<<10
 
 // open serves a page that needs nobody signed in. An error it returns becomes an error page.

@@ -1,0 +1,197 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"dts"
+	"dts/web/auth"
+)
+
+type calendarsPage struct {
+	shared
+	Calendars []calendarRow
+}
+
+// calendarRow is one calendar of the list.
+type calendarRow struct {
+	*dts.Calendar
+	Holds string // what is in it, in words
+}
+
+// calendars lists the calendars.
+func (h *handler) calendars(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	list, err := h.Store.Calendars(r.Context(), p.TenantID)
+	if err != nil {
+		return err
+	}
+	d := calendarsPage{shared: h.shared(r, "calendars")}
+	for _, c := range list {
+		d.Calendars = append(d.Calendars, calendarRow{c, calendarText(c)})
+	}
+	return h.render(w, http.StatusOK, "calendars", d)
+}
+
+// calendarText says what a calendar holds: "12 days, weekends, the holidays of de-by, an .ics file".
+func calendarText(c *dts.Calendar) string {
+	var parts []string
+	count := func(n int, one, many string) {
+		switch {
+		case n == 1:
+			parts = append(parts, "1 "+one)
+		case n > 1:
+			parts = append(parts, strconv.Itoa(n)+" "+many)
+		}
+	}
+	if c.Holidays != nil {
+		region := strings.ToUpper(c.Holidays.Country)
+		if c.Holidays.Region != "" {
+			region += "-" + strings.ToUpper(c.Holidays.Region)
+		}
+		parts = append(parts, "the holidays of "+region)
+	}
+	if len(c.Weekdays) > 0 {
+		parts = append(parts, weekdaysText(c.Weekdays))
+	}
+	count(len(c.Days), "entry of days", "entries of days")
+	count(len(c.Windows), "window", "windows")
+	if c.ICS != "" {
+		parts = append(parts, "an .ics file ("+byteSize(int64(len(c.ICS)))+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// weekdayNames are the days of the week as dts writes them, and for people, Monday first.
+var weekdayNames = [...]struct{ Key, Name string }{
+	{"MON", "Monday"}, {"TUE", "Tuesday"}, {"WED", "Wednesday"}, {"THU", "Thursday"},
+	{"FRI", "Friday"}, {"SAT", "Saturday"}, {"SUN", "Sunday"},
+}
+
+// weekdaysText names days of the week: "Fridays, Saturdays".
+func weekdaysText(days []string) string {
+	have := map[string]bool{}
+	for _, d := range days {
+		have[strings.ToUpper(d)] = true
+	}
+	if len(have) == 2 && have["SAT"] && have["SUN"] {
+		return "weekends"
+	}
+	var names []string
+	for _, d := range weekdayNames {
+		if have[d.Key] {
+			names = append(names, d.Name+"s")
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+type calendarPage struct {
+	shared
+	calendarForm
+	New    bool
+	Title  string
+	Holds  string
+	Stored int // bytes of the file that is kept
+	Errors formErrors
+}
+
+// newCalendar shows the empty form.
+func (h *handler) newCalendar(w http.ResponseWriter, r *http.Request, _ auth.Principal) error {
+	return h.render(w, http.StatusOK, "calendar", calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar"})
+}
+
+// calendar shows one calendar, to read and to change.
+func (h *handler) calendar(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	c, err := h.Store.Calendar(r.Context(), p.TenantID, r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	d := h.calendarPage(r, c)
+	d.calendarForm = formOfCalendar(c)
+	return h.render(w, http.StatusOK, "calendar", d)
+}
+
+// calendarPage is the page of a calendar that exists, without the form.
+func (h *handler) calendarPage(r *http.Request, c *dts.Calendar) calendarPage {
+	return calendarPage{shared: h.shared(r, "calendars"), Title: c.Name, Holds: calendarText(c), Stored: len(c.ICS)}
+}
+
+// addCalendar saves a new calendar, or shows its form again with the messages.
+func (h *handler) addCalendar(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	f, ics, err := readCalendarForm(r)
+	if err != nil {
+		return badForm(err)
+	}
+	d := calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar", calendarForm: f, Errors: formErrors{}}
+	c := f.calendar(d.Errors)
+	c.TenantID, c.Name, c.ICS = p.TenantID, f.Name, ics
+	return h.keepCalendar(w, r, d, &c, h.Scheduler.CreateCalendar)
+}
+
+// saveCalendar changes a calendar. A file that is not sent again stays.
+func (h *handler) saveCalendar(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	f, ics, err := readCalendarForm(r)
+	if err != nil {
+		return badForm(err)
+	}
+	old, err := h.Store.Calendar(r.Context(), p.TenantID, r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	d := h.calendarPage(r, old)
+	d.calendarForm, d.Errors = f, formErrors{}
+	c := f.calendar(d.Errors)
+	c.TenantID, c.Name, c.ICS = old.TenantID, old.Name, ics
+	if ics == "" && f.DropICS == "" {
+		c.ICS = old.ICS
+	}
+	return h.keepCalendar(w, r, d, &c, h.Scheduler.ReplaceCalendar)
+}
+
+// keepCalendar checks and saves what was entered.
+func (h *handler) keepCalendar(w http.ResponseWriter, r *http.Request, d calendarPage, c *dts.Calendar,
+	save func(context.Context, *dts.Calendar) (*dts.Calendar, error)) error {
+	d.Errors.mergeAs(c.Normalize(), calendarInputs, calendarLabels)
+	if len(d.Errors) == 0 {
+		saved, err := save(r.Context(), c)
+		if err == nil {
+			done := "saved"
+			if d.New {
+				done = "added"
+			}
+			http.Redirect(w, r, withQuery("/ui/calendars/"+saved.Name, "done", done), http.StatusSeeOther)
+			return nil
+		}
+		if dts.CodeOf(err) == dts.ErrConflict && d.New {
+			d.Errors.add("name", fmt.Sprintf("There is a calendar %s already; choose another name", c.Name))
+		} else if !d.Errors.mergeAs(err, calendarInputs, calendarLabels) {
+			status, message := h.explain(r, err)
+			d.Errors.add("", sentence("", message))
+			return h.render(w, status, "calendar", d)
+		}
+	}
+	return h.render(w, http.StatusUnprocessableEntity, "calendar", d)
+}
+
+// deleteCalendar deletes a calendar that nothing uses.
+func (h *handler) deleteCalendar(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
+	err := h.Scheduler.DeleteCalendar(r.Context(), p.TenantID, r.PathValue("name"))
+	if dts.CodeOf(err) == dts.ErrConflict {
+		c, readErr := h.Store.Calendar(r.Context(), p.TenantID, r.PathValue("name"))
+		if readErr != nil {
+			return readErr
+		}
+		status, message := h.explain(r, err)
+		d := h.calendarPage(r, c)
+		d.calendarForm, d.Alert = formOfCalendar(c), sentence("", message)
+		return h.render(w, status, "calendar", d)
+	}
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, withQuery("/ui/calendars", "done", "delete-calendar"), http.StatusSeeOther)
+	return nil
+}
