@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dts"
+	"dts/sched/calendar"
 	"dts/sched/cron"
 	"dts/web/auth"
 )
@@ -50,13 +51,14 @@ var blackoutLabels = map[string]string{
 // blackoutRow is one blackout of the list.
 type blackoutRow struct {
 	*dts.Blackout
-	When   string // in words
-	Zone   string
-	On     bool
-	From   time.Time // of the window that is open or the next one; zero: none comes, or it is not known
-	To     time.Time
-	Over   bool // none comes any more
-	Effect string
+	When    string // in words
+	Zone    string
+	On      bool
+	From    time.Time // of the window that is open or the next one
+	To      time.Time
+	Over    bool   // none comes any more
+	Effect  string // on tasks
+	Problem string // why it cannot be told when it is
 }
 
 // blackouts lists the blackouts, above a form to add one.
@@ -74,23 +76,23 @@ func (h *handler) showBlackouts(w http.ResponseWriter, r *http.Request, p auth.P
 	if err != nil {
 		return err
 	}
+	byName := map[string]*dts.Calendar{}
 	for _, c := range calendars {
+		byName[c.Name] = c
 		d.Calendars = append(d.Calendars, c.Name)
 	}
 	for _, b := range list {
-		d.Blackouts = append(d.Blackouts, newBlackoutRow(b, d.Now))
+		d.Blackouts = append(d.Blackouts, newBlackoutRow(b, byName[b.Calendar], d.Now))
 	}
-	// What is on comes first, then what comes next, then what cannot be known, then what is over.
+	// What is on comes first, then what comes next, then what is over.
 	rank := func(b blackoutRow) int {
 		switch {
 		case b.On:
 			return 0
-		case !b.From.IsZero():
-			return 1
-		case !b.Over:
+		case b.Over:
 			return 2
 		}
-		return 3
+		return 1
 	}
 	slices.SortStableFunc(d.Blackouts, func(a, b blackoutRow) int {
 		if n := rank(a) - rank(b); n != 0 {
@@ -101,47 +103,44 @@ func (h *handler) showBlackouts(w http.ResponseWriter, r *http.Request, p auth.P
 	return h.render(w, status, "blackouts", d)
 }
 
-func newBlackoutRow(b *dts.Blackout, now time.Time) blackoutRow {
+// newBlackoutRow says of a blackout when it is. cal is the calendar that it names, nil if there is none.
+func newBlackoutRow(b *dts.Blackout, cal *dts.Calendar, now time.Time) blackoutRow {
 	loc, err := cron.LoadLocation(b.TimeZone)
 	if err != nil {
 		loc = time.UTC
 	}
-	row := blackoutRow{Blackout: b, Zone: b.TimeZone, Effect: "tasks wait until it ends"}
+	row := blackoutRow{Blackout: b, Effect: "tasks wait until it ends"}
 	if b.Action == dts.BlackoutSkip {
 		row.Effect = "tasks are skipped"
 	}
 	switch {
 	case b.Calendar != "":
-		row.When = "In the days and windows of the calendar " + b.Calendar
+		row.Zone = b.TimeZone
 	case b.Cron != "":
-		row.When = describe(dts.Schedule{Cron: b.Cron}) + ", for " + seconds(b.DurationSeconds)
-		row.From, row.To, row.On = cronWindow(b, loc, now)
-		row.Over = row.From.IsZero()
+		row.When, row.Zone = describe(dts.Schedule{Cron: b.Cron})+", for "+seconds(b.DurationSeconds), b.TimeZone
 	default:
-		row.When = "Once, until " + wallTime(b.End.In(loc), b.Start.In(loc))
-		row.From, row.To = b.Start, b.End
-		row.On, row.Over = !now.Before(b.Start) && now.Before(b.End), !now.Before(b.End)
-		if row.Over {
-			row.From = time.Time{}
-		}
+		row.When = wallClock(b.Start.In(loc)) + " to " + wallTime(b.End.In(loc), b.Start.In(loc))
 	}
+	windows, err := compileBlackout(b, cal)
+	if err != nil {
+		row.Problem = sentence("", err.Error())
+		return row
+	}
+	var comes bool
+	row.From, row.To, comes = windows.Next(now)
+	row.Over, row.On = !comes, comes && !row.From.After(now)
 	return row
 }
 
-// cronWindow is the window of a repeated blackout that is open at now, or else the next one.
-func cronWindow(b *dts.Blackout, loc *time.Location, now time.Time) (from, to time.Time, on bool) {
-	s, err := cron.Parse(b.Cron, cron.Options{Location: loc})
+func compileBlackout(b *dts.Blackout, cal *dts.Calendar) (*calendar.Blackout, error) {
+	if cal == nil {
+		return calendar.CompileBlackout(b, nil)
+	}
+	compiled, err := calendar.Compile(cal)
 	if err != nil {
-		return from, to, false
+		return nil, err
 	}
-	length := time.Duration(b.DurationSeconds * float64(time.Second))
-	if from = s.Prev(now); from.IsZero() || !from.Add(length).After(now) {
-		if from = s.Next(now); from.IsZero() {
-			return from, to, false
-		}
-		return from, from.Add(length), false
-	}
-	return from, from.Add(length), true
+	return calendar.CompileBlackout(b, compiled)
 }
 
 // blackout reads what was entered.
@@ -157,8 +156,6 @@ func (f blackoutForm) blackout(e formErrors) dts.Blackout {
 		b.Cron, b.DurationSeconds = f.Cron, e.interval("duration", f.Duration)
 		if f.Cron == "" {
 			e.add("cron", "Enter a cron expression, such as 0 22 * * fri")
-		} else if _, err := cron.Parse(f.Cron, cron.Options{Location: loc}); err != nil {
-			e.add("cron", sentence("", err.Error()))
 		}
 		if f.Duration == "" {
 			e.add("duration", "Enter how long it lasts, such as 2h")
@@ -172,10 +169,9 @@ func (f blackoutForm) blackout(e formErrors) dts.Blackout {
 		if f.Start == "" {
 			e.add("start", "Enter when it begins")
 		}
-		switch {
-		case f.End == "":
+		if f.End == "" {
 			e.add("end", "Enter when it ends")
-		case len(e) == 0 && !b.End.After(b.Start):
+		} else if len(e) == 0 && !b.End.After(b.Start) {
 			e.add("end", "The end is not after the beginning")
 		}
 	}
@@ -194,6 +190,10 @@ func (h *handler) addBlackout(w http.ResponseWriter, r *http.Request, p auth.Pri
 	b := f.blackout(e)
 	b.TenantID, b.CreatedBy = p.TenantID, p.Name
 	e.mergeAs(b.Normalize(h.now()), blackoutInputs, blackoutLabels)
+	if len(e) == 0 && b.Calendar == "" {
+		_, err := calendar.CompileBlackout(&b, nil)
+		e.mergeAs(err, blackoutInputs, blackoutLabels)
+	}
 	if len(e) == 0 {
 		_, err := h.Scheduler.CreateBlackout(r.Context(), &b)
 		if err == nil {

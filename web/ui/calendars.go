@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"dts"
+	"dts/sched/calendar"
 	"dts/web/auth"
 )
 
@@ -96,11 +98,70 @@ type calendarPage struct {
 	Holds  string
 	Stored int // bytes of the file that is kept
 	Errors formErrors
+
+	Coming    []comingRow
+	Read      string // the zone in which the days are read here
+	Countries []calendar.Country
+}
+
+// comingRow is a window that comes, or is open.
+type comingRow struct {
+	Name     string
+	From, To string // on the wall of the calendar's zone; To is empty for one whole day
+	At       time.Time
+	On       bool
+}
+
+// How much of the time to come is shown of a calendar.
+const (
+	comingShown = 20
+	comingAhead = 2 * 366 * 24 * time.Hour
+)
+
+// coming are the next windows of a calendar, its days read in its own zone.
+func coming(c *dts.Calendar, now time.Time) ([]comingRow, string) {
+	loc, zone := zoneOf(dts.Schedule{TimeZone: c.TimeZone})
+	compiled, err := calendar.Compile(c)
+	if err != nil {
+		return nil, zone // it was accepted once; what it is for now, its users say
+	}
+	var rows []comingRow
+	for _, w := range compiled.Segments(now, now.Add(comingAhead), loc) {
+		if len(rows) == comingShown {
+			break
+		}
+		rows = append(rows, newComing(w, loc, now))
+	}
+	return rows, zone
+}
+
+const dayForm = "Mon 2 Jan 2006"
+
+// newComing writes whole days without the time of day. A window that is open begins before now, whenever that was.
+func newComing(w calendar.Window, loc *time.Location, now time.Time) comingRow {
+	row := comingRow{Name: w.Name, At: w.From, On: !w.From.After(now)}
+	from, to := w.From.In(loc), w.To.In(loc)
+	midnight := func(t time.Time) bool { return t.Equal(calendar.DayOf(t).Start(loc)) }
+	switch last := to.Add(-1); {
+	case midnight(to) && (row.On || midnight(from)):
+		if row.From = from.Format(dayForm); row.From != last.Format(dayForm) {
+			row.To = last.Format(dayForm)
+		}
+	default:
+		row.From, row.To = wallClock(from), wallTime(to, from)
+	}
+	if row.On {
+		row.From = "now"
+		if row.To == "" {
+			row.To = to.Add(-1).Format(dayForm)
+		}
+	}
+	return row
 }
 
 // newCalendar shows the empty form.
 func (h *handler) newCalendar(w http.ResponseWriter, r *http.Request, _ auth.Principal) error {
-	return h.render(w, http.StatusOK, "calendar", calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar"})
+	return h.render(w, http.StatusOK, "calendar", calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar", Countries: calendar.Regions()})
 }
 
 // calendar shows one calendar, to read and to change.
@@ -116,7 +177,9 @@ func (h *handler) calendar(w http.ResponseWriter, r *http.Request, p auth.Princi
 
 // calendarPage is the page of a calendar that exists, without the form.
 func (h *handler) calendarPage(r *http.Request, c *dts.Calendar) calendarPage {
-	return calendarPage{shared: h.shared(r, "calendars"), Title: c.Name, Holds: calendarText(c), Stored: len(c.ICS)}
+	d := calendarPage{shared: h.shared(r, "calendars"), Title: c.Name, Holds: calendarText(c), Stored: len(c.ICS), Countries: calendar.Regions()}
+	d.Coming, d.Read = coming(c, d.Now)
+	return d
 }
 
 // addCalendar saves a new calendar, or shows its form again with the messages.
@@ -125,7 +188,8 @@ func (h *handler) addCalendar(w http.ResponseWriter, r *http.Request, p auth.Pri
 	if err != nil {
 		return badForm(err)
 	}
-	d := calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar", calendarForm: f, Errors: formErrors{}}
+	d := calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar", calendarForm: f, Errors: formErrors{},
+		Countries: calendar.Regions()}
 	c := f.calendar(d.Errors)
 	c.TenantID, c.Name, c.ICS = p.TenantID, f.Name, ics
 	return h.keepCalendar(w, r, d, &c, h.Scheduler.CreateCalendar)
@@ -155,6 +219,10 @@ func (h *handler) saveCalendar(w http.ResponseWriter, r *http.Request, p auth.Pr
 func (h *handler) keepCalendar(w http.ResponseWriter, r *http.Request, d calendarPage, c *dts.Calendar,
 	save func(context.Context, *dts.Calendar) (*dts.Calendar, error)) error {
 	d.Errors.mergeAs(c.Normalize(), calendarInputs, calendarLabels)
+	if len(d.Errors) == 0 {
+		_, err := calendar.Compile(c)
+		d.Errors.mergeAs(err, calendarInputs, calendarLabels)
+	}
 	if len(d.Errors) == 0 {
 		saved, err := save(r.Context(), c)
 		if err == nil {

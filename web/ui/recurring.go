@@ -136,9 +136,6 @@ func (h *handler) effects(r *http.Request, p auth.Principal, rt *dts.RecurringTa
 		h.explain(r, err)
 		return nil
 	}
-	if rt.RRule != "" && answer.Description != "" {
-		d.Schedule = answer.Description
-	}
 	if answer.Missed != nil {
 		d.Missed = answer.Missed.Text
 	}

@@ -10,15 +10,17 @@ import (
 
 // describe says a schedule in words: "At 03:10 on Sunday". The zone is said beside it.
 func describe(s dts.Schedule) string {
-	if s.RRule != "" {
-		return "By the rule " + s.RRule
-	}
-	if s.Cron == "" {
+	loc, _ := zoneOf(s)
+	given, describe := s.Cron, cron.Describe
+	switch {
+	case s.RRule != "":
+		given, describe = s.RRule, func(rule string) (string, error) { return cron.DescribeRule(rule, s.StartTime.In(loc)) }
+	case s.Cron == "":
 		return cron.DescribeEvery(s.Interval())
 	}
-	text, err := cron.Describe(s.Cron)
+	text, err := describe(given)
 	if err != nil {
-		return s.Cron // it was accepted once, so show it as it is
+		return given // it was accepted once, so show it as it is
 	}
 	return text
 }
