@@ -21,7 +21,7 @@ type calendarForm struct {
 	Weekdays                []string
 	Windows                 string // one a line
 	DropICS                 string // the stored file goes
-	Country, Region         string
+	Holidays                string // a country, or a country and a region: de, de-by
 	Add, Remove             string // days, one a line
 	Weekend                 []string
 	Resend                  bool // a file was sent, and must be chosen again
@@ -30,13 +30,13 @@ type calendarForm struct {
 // calendarInputs maps the field names of dts to the inputs of the form.
 var calendarInputs = map[string]string{
 	"name": "name", "description": "description", "time_zone": "zone", "days": "days", "weekdays": "weekdays",
-	"windows": "windows", "ics": "ics", "holidays.country": "country", "holidays.region": "region",
-	"holidays.add": "add", "holidays.remove": "remove", "weekend": "weekend", "holidays": "country",
+	"windows": "windows", "ics": "ics", "holidays.country": "holidays", "holidays.region": "holidays",
+	"holidays.add": "add", "holidays.remove": "remove", "weekend": "weekend", "holidays": "holidays",
 }
 
 var calendarLabels = map[string]string{
 	"name": "The name", "description": "The description", "zone": "The time zone", "days": "The list",
-	"weekdays": "The list", "windows": "The list", "ics": "The file", "country": "The country", "region": "The region",
+	"weekdays": "The list", "windows": "The list", "ics": "The file", "holidays": "The country",
 	"add": "The list", "remove": "The list", "weekend": "The list",
 }
 
@@ -73,7 +73,7 @@ func readCalendarForm(r *http.Request) (f calendarForm, ics string, err error) {
 	one := func(k string) string { return strings.TrimSpace(lines(r.PostForm.Get(k))) }
 	f = calendarForm{
 		Name: one("name"), Description: one("description"), Zone: one("zone"), Days: one("days"), Weekdays: r.PostForm["weekdays"],
-		Windows: one("windows"), DropICS: one("drop_ics"), Country: one("country"), Region: one("region"),
+		Windows: one("windows"), DropICS: one("drop_ics"), Holidays: one("holidays"),
 		Add: one("add"), Remove: one("remove"), Weekend: r.PostForm["weekend"],
 	}
 	file, _, err := r.FormFile("ics")
@@ -95,11 +95,11 @@ func (f calendarForm) calendar(e formErrors) dts.Calendar {
 	if slices.Equal(c.Weekend, []string{"SAT", "SUN"}) {
 		c.Weekend = nil // the default
 	}
-	switch {
-	case f.Country != "":
-		c.Holidays = &dts.Holidays{Country: strings.ToLower(f.Country), Region: strings.ToLower(f.Region), Add: entries(f.Add), Remove: entries(f.Remove)}
-	case f.Region != "" || f.Add != "" || f.Remove != "":
-		e.add("country", "Enter a country, or leave the rest empty too")
+	switch country, region, _ := strings.Cut(f.Holidays, "-"); {
+	case country != "":
+		c.Holidays = &dts.Holidays{Country: country, Region: region, Add: entries(f.Add), Remove: entries(f.Remove)}
+	case f.Add != "" || f.Remove != "":
+		e.add("holidays", "Choose a country, or leave the lists of days empty")
 	}
 	loc, err := cron.LoadLocation(f.Zone)
 	if err != nil {
@@ -191,7 +191,7 @@ func formOfCalendar(c *dts.Calendar) calendarForm {
 	f := calendarForm{Name: c.Name, Description: c.Description, Zone: c.TimeZone, Days: strings.Join(c.Days, "\n"),
 		Weekdays: c.Weekdays, Weekend: c.Weekend}
 	if h := c.Holidays; h != nil {
-		f.Country, f.Region, f.Add, f.Remove = h.Country, h.Region, strings.Join(h.Add, "\n"), strings.Join(h.Remove, "\n")
+		f.Holidays, f.Add, f.Remove = strings.TrimSuffix(h.Country+"-"+h.Region, "-"), strings.Join(h.Add, "\n"), strings.Join(h.Remove, "\n")
 	}
 	loc, err := cron.LoadLocation(c.TimeZone)
 	if err != nil {
@@ -232,5 +232,5 @@ func weekdayChoices(chosen []string) []weekdayChoice {
 
 // MoreOpen reports whether the parts of the form that are hidden at first have something in them.
 func (f calendarForm) MoreOpen() bool {
-	return f.Windows != "" || len(f.Weekend) > 0 && !slices.Equal(f.Weekend, []string{"SAT", "SUN"}) || f.Add != "" || f.Remove != ""
+	return f.Windows != "" || len(f.Weekend) > 0 && !slices.Equal(f.Weekend, []string{"SAT", "SUN"})
 }

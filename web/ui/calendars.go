@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +59,11 @@ func calendarText(c *dts.Calendar) string {
 	if len(c.Weekdays) > 0 {
 		parts = append(parts, weekdaysText(c.Weekdays))
 	}
-	count(len(c.Days), "entry of days", "entries of days")
+	if len(c.Days) == 1 {
+		parts = append(parts, c.Days[0])
+	} else {
+		count(len(c.Days), "", "days and ranges")
+	}
 	count(len(c.Windows), "window", "windows")
 	if c.ICS != "" {
 		parts = append(parts, "an .ics file ("+byteSize(int64(len(c.ICS)))+")")
@@ -96,12 +101,12 @@ type calendarPage struct {
 	New    bool
 	Title  string
 	Holds  string
-	Stored int // bytes of the file that is kept
+	Stored int64 // bytes of the file that is kept
 	Errors formErrors
 
 	Coming    []comingRow
-	Read      string // the zone in which the days are read here
-	Countries []calendar.Country
+	Read      string   // the zone in which the days are read here
+	Countries []choice // whose holidays are known, with their regions
 }
 
 // comingRow is a window that comes, or is open.
@@ -125,17 +130,38 @@ func coming(c *dts.Calendar, now time.Time) ([]comingRow, string) {
 	if err != nil {
 		return nil, zone // it was accepted once; what it is for now, its users say
 	}
+	names := windowNames(c)
 	var rows []comingRow
 	for _, w := range compiled.Segments(now, now.Add(comingAhead), loc) {
 		if len(rows) == comingShown {
 			break
 		}
-		rows = append(rows, newComing(w, loc, now))
+		row := newComing(w, loc, now)
+		if name, ok := names[row.Name]; ok {
+			row.Name = name
+		}
+		rows = append(rows, row)
 	}
 	return rows, zone
 }
 
-const dayForm = "Mon 2 Jan 2006"
+// windowNames are better names for the windows that have none of their own: package calendar calls them by their times.
+func windowNames(c *dts.Calendar) map[string]string {
+	names := map[string]string{}
+	for _, w := range c.Windows {
+		if w.Cron != "" {
+			names[w.Cron] = describe(dts.Schedule{Cron: w.Cron})
+		} else {
+			names[w.Start.UTC().Format(time.RFC3339)+"/"+w.End.UTC().Format(time.RFC3339)] = "A window by hand"
+		}
+	}
+	return names
+}
+
+const (
+	dayForm    = "Mon 2 Jan 2006"
+	minuteForm = dayForm + ", 15:04"
+)
 
 // newComing writes whole days without the time of day. A window that is open begins before now, whenever that was.
 func newComing(w calendar.Window, loc *time.Location, now time.Time) comingRow {
@@ -148,7 +174,9 @@ func newComing(w calendar.Window, loc *time.Location, now time.Time) comingRow {
 			row.To = last.Format(dayForm)
 		}
 	default:
-		row.From, row.To = wallClock(from), wallTime(to, from)
+		if row.From, row.To = from.Format(minuteForm), to.Format(minuteForm); !row.On && calendar.DayOf(from) == calendar.DayOf(to) {
+			row.To = to.Format("15:04")
+		}
 	}
 	if row.On {
 		row.From = "now"
@@ -161,7 +189,7 @@ func newComing(w calendar.Window, loc *time.Location, now time.Time) comingRow {
 
 // newCalendar shows the empty form.
 func (h *handler) newCalendar(w http.ResponseWriter, r *http.Request, _ auth.Principal) error {
-	return h.render(w, http.StatusOK, "calendar", calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar", Countries: calendar.Regions()})
+	return h.render(w, http.StatusOK, "calendar", calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar", Countries: countries("")})
 }
 
 // calendar shows one calendar, to read and to change.
@@ -170,16 +198,39 @@ func (h *handler) calendar(w http.ResponseWriter, r *http.Request, p auth.Princi
 	if err != nil {
 		return err
 	}
-	d := h.calendarPage(r, c)
-	d.calendarForm = formOfCalendar(c)
-	return h.render(w, http.StatusOK, "calendar", d)
+	return h.render(w, http.StatusOK, "calendar", h.calendarPage(r, c, formOfCalendar(c)))
 }
 
-// calendarPage is the page of a calendar that exists, without the form.
-func (h *handler) calendarPage(r *http.Request, c *dts.Calendar) calendarPage {
-	d := calendarPage{shared: h.shared(r, "calendars"), Title: c.Name, Holds: calendarText(c), Stored: len(c.ICS), Countries: calendar.Regions()}
+// calendarPage is the page of a calendar that exists, with a form.
+func (h *handler) calendarPage(r *http.Request, c *dts.Calendar, f calendarForm) calendarPage {
+	d := calendarPage{shared: h.shared(r, "calendars"), calendarForm: f, Title: c.Name, Holds: calendarText(c), Stored: int64(len(c.ICS)),
+		Countries: countries(f.Holidays)}
 	d.Coming, d.Read = coming(c, d.Now)
 	return d
+}
+
+// countries are the choices of public holidays. What is chosen is among them, even if it is not known.
+func countries(chosen string) []choice {
+	var list []choice
+	found := chosen == ""
+	add := func(key, text string) {
+		list = append(list, choice{key, text})
+		found = found || key == chosen
+	}
+	known := calendar.Regions()
+	slices.SortFunc(known, func(a, b calendar.Country) int { return strings.Compare(a.Name, b.Name) })
+	for _, c := range known {
+		if !c.RegionRequired {
+			add(c.Code, c.Name)
+		}
+		for _, region := range c.Regions {
+			add(c.Code+"-"+region, c.Name+" – "+strings.ToUpper(region))
+		}
+	}
+	if !found {
+		add(chosen, chosen)
+	}
+	return list
 }
 
 // addCalendar saves a new calendar, or shows its form again with the messages.
@@ -189,7 +240,7 @@ func (h *handler) addCalendar(w http.ResponseWriter, r *http.Request, p auth.Pri
 		return badForm(err)
 	}
 	d := calendarPage{shared: h.shared(r, "calendars"), New: true, Title: "New calendar", calendarForm: f, Errors: formErrors{},
-		Countries: calendar.Regions()}
+		Countries: countries(f.Holidays)}
 	c := f.calendar(d.Errors)
 	c.TenantID, c.Name, c.ICS = p.TenantID, f.Name, ics
 	return h.keepCalendar(w, r, d, &c, h.Scheduler.CreateCalendar)
@@ -205,8 +256,8 @@ func (h *handler) saveCalendar(w http.ResponseWriter, r *http.Request, p auth.Pr
 	if err != nil {
 		return err
 	}
-	d := h.calendarPage(r, old)
-	d.calendarForm, d.Errors = f, formErrors{}
+	d := h.calendarPage(r, old, f)
+	d.Errors = formErrors{}
 	c := f.calendar(d.Errors)
 	c.TenantID, c.Name, c.ICS = old.TenantID, old.Name, ics
 	if ics == "" && f.DropICS == "" {
@@ -253,8 +304,8 @@ func (h *handler) deleteCalendar(w http.ResponseWriter, r *http.Request, p auth.
 			return readErr
 		}
 		status, message := h.explain(r, err)
-		d := h.calendarPage(r, c)
-		d.calendarForm, d.Alert = formOfCalendar(c), sentence("", message)
+		d := h.calendarPage(r, c, formOfCalendar(c))
+		d.Alert = sentence("", message)
 		return h.render(w, status, "calendar", d)
 	}
 	if err != nil {

@@ -21,6 +21,9 @@ func instants(s dts.Schedule, seed string, now time.Time, n int) ([]time.Time, e
 	if errors.Is(err, cron.ErrReboot) {
 		return nil, nil
 	}
+	if err != nil && s.RRule != "" {
+		return nil, dts.Invalid("rrule", "%s", err)
+	}
 	if err != nil {
 		return nil, dts.Invalid("cron", "%s", err)
 	}
@@ -38,11 +41,11 @@ func instants(s dts.Schedule, seed string, now time.Time, n int) ([]time.Time, e
 }
 
 func planOf(s dts.Schedule, seed string, loc *time.Location, now time.Time) (cron.Schedule, error) {
-	plan := cron.Plan{Expr: s.Cron, Interval: s.Interval(), Anchor: now} // an interval counts from when it is saved
+	plan := cron.Plan{Expr: s.Cron, Rule: s.RRule, Interval: s.Interval(), Anchor: now} // an interval counts from when it is saved
 	return plan.Schedule(cron.Options{Location: loc, Seed: seed})
 }
 
-// Preview says what package cron says, and what a test adds. It does not know rules.
+// Preview says what package cron says, and what a test adds.
 func (f *fake) Preview(_ context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,10 +59,6 @@ func (f *fake) Preview(_ context.Context, tenant string, q dts.PreviewRequest) (
 	}
 	_, zone := zoneOf(s)
 	p := &dts.Preview{Description: describe(s), TimeZone: zone, AtBoot: s.Cron == "@reboot"}
-	if s.RRule != "" {
-		p.Description = "On the second Tuesday"
-		s = dts.Schedule{Cron: "0 9 * * TUE#2", TimeZone: s.TimeZone}
-	}
 	list, err := instants(s, seed, f.now(), max(q.Count, 1))
 	if err != nil {
 		return nil, err

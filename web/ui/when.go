@@ -200,7 +200,7 @@ func (timing) GapChoices() []choice {
 }
 
 func (timing) TwiceChoices() []choice {
-	return []choice{{"", "Once; twice if minute or hour is *"}, {string(dts.OverlapFirst), "Run the first time"},
+	return []choice{{"", "Run the first time; both times if its minute or hour begins with *"}, {string(dts.OverlapFirst), "Run the first time"},
 		{string(dts.OverlapSecond), "Run the second time"}, {string(dts.OverlapBoth), "Run both times"}}
 }
 
@@ -221,5 +221,5 @@ func (timing) OverlapChoices() []choice {
 }
 
 func (timing) OutageChoices() []choice {
-	return []choice{{"", "– (do not show)"}, {"1h", "1 hour"}, {"1d", "1 day"}, {"7d", "7 days"}}
+	return []choice{{"", "Do not show"}, {"1h", "1 hour"}, {"1d", "1 day"}, {"7d", "7 days"}}
 }
