@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,7 @@ func gone(css string) action0        { return chromedp.WaitNotVisible(chromedp.C
 func TestInBrowser(t *testing.T) {
 	path := findBrowser(t)
 	f := newFake(time.Now)
+	f.calendars = []*dts.Calendar{{Name: "holidays", Days: []string{"12-25"}}}
 	running := f.add(named("a long run", command("make", "all")), func(t *dts.Task) {
 		t.Status, t.StartedAt, t.Attempts = dts.Running, time.Now(), 1
 	})
@@ -158,6 +161,22 @@ func TestInBrowser(t *testing.T) {
 	if !strings.Contains(preview, "At 02:30 every day") || strings.Count(preview, "02:30:00") != 5 {
 		t.Errorf("the preview says %q", preview)
 	}
+	step("what most leave as it is, is out of the way", until(`!document.getElementById('jitter').checkVisibility()`), click("#more-when > summary"), visible("#jitter"))
+	f.change(func() {
+		f.effects = func(p *dts.Preview) {
+			p.Instants[1].Runs = false
+			p.Instants[1].Effects = []dts.PreviewEffect{{Kind: dts.EffectCalendar, Text: "holidays: Karfreitag"}}
+		}
+	})
+	step("what calendars do",
+		gone("#limit"), chromedp.SetValue(chromedp.CSS("#missed"), string(dts.RunAllMissed)), visible("#limit"),
+		click(`input[name="exclude"][value="holidays"]`),
+		until(`document.querySelector('#preview li.off')?.innerText.includes('holidays: Karfreitag')`),
+		until(`getComputedStyle(document.querySelector('#preview li.off time')).textDecorationLine === 'line-through'`))
+	f.change(func() { f.effects = nil })
+	step("more of them", chromedp.SetValue(chromedp.CSS("#count"), "10"),
+		chromedp.Evaluate[chromedp.Void](`document.getElementById('count').dispatchEvent(new Event('change', { bubbles: true }))`),
+		until(`document.querySelectorAll('#preview li time').length === 10`))
 	step("the fields follow the choice",
 		click(`input[value="every"]`),
 		visible("#every"), gone("#cron"),
@@ -166,7 +185,7 @@ func TestInBrowser(t *testing.T) {
 		click(`input[value="COMMAND"]`),
 		click(`input[value="cron"]`),
 		visible("#shell"),
-		until(`document.querySelectorAll('#preview li time').length === 5`))
+		until(`document.querySelectorAll('#preview li time').length === 10`))
 	step("save",
 		click("#save"),
 		visible("#upcoming-title"),
@@ -239,4 +258,47 @@ func TestInBrowser(t *testing.T) {
 	// When the session ends elsewhere, the next refresh leads to the sign-in page.
 	f.EndSession(ctx, session)
 	step("session over", visible("#token"))
+}
+
+// A file is sent as it is, and what is wrong with one is told beside it.
+func TestCalendarInBrowser(t *testing.T) {
+	path := findBrowser(t)
+	f := newFake(time.Now)
+	base := serve(t, f)
+	ctx := browser(t, path)
+	step := func(name string, actions ...action0) {
+		t.Helper()
+		if err := chromedp.Do(ctx, actions...); err != nil {
+			page, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
+			t.Fatalf("%s: %v\n%s", name, err, page)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "closed.ics")
+	year := strconv.Itoa(time.Now().Year() + 1)
+	text := strings.ReplaceAll(closedICS, "20260406", year+"0406")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	step("sign in", chromedp.Navigate(base), visible("#token"), typed("#token", goodToken+"\r"), visible("#count-running"))
+	step("add a calendar",
+		click(`a[href="/ui/calendars"]`), visible("#add-first"), click("#add-first"), visible("#name"),
+		typed("#name", "closed"),
+		chromedp.SetUploadFiles(chromedp.CSS("#ics"), []string{file}),
+		click("#save"),
+		until(`location.pathname === '/ui/calendars/closed' && document.body.innerText.includes('Works outing')`))
+	f.change(func() {
+		if len(f.calendars) != 1 || f.calendars[0].ICS != text {
+			t.Errorf("the file arrived changed: %+v", f.calendars)
+		}
+	})
+	step("a blackout in its days",
+		click(`a[href="/ui/blackouts"]`), visible("#name"), gone("#calendar"),
+		click(`input[value="calendar"]`), visible("#calendar"), gone("#start"),
+		typed("#name", "Works outing"),
+		chromedp.SetValue(chromedp.CSS("#calendar"), "closed"),
+		click("#save"),
+		until(`document.body.innerText.includes('Added. No task starts in it.') && document.querySelector('.blackouts').innerText.includes('closed')`))
+	step("delete it",
+		click(".blackouts summary"), visible(".blackouts details[open] button"), click(".blackouts details[open] button"),
+		until(`document.body.innerText.includes('The blackout is deleted.') && !document.querySelector('.blackouts')`))
 }

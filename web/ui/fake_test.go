@@ -57,6 +57,13 @@ func newFake(now func() time.Time) *fake {
 		skips: map[string][]dts.Occurrence{}, sessions: map[string]bool{}, status: dts.SchedulerStatus{Node: "n1", Ready: true, Timer: "timerfd"}}
 }
 
+// change runs f while nobody else looks.
+func (f *fake) change(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
 func command(argv ...string) dts.Spec {
 	c, _ := json.Marshal(dts.CommandTarget{Argv: argv})
 	return dts.Spec{TargetType: dts.Command, TargetConfig: c}

@@ -30,6 +30,7 @@ func parsePages(a *assets) (pages, error) {
 		"late":     lateness,
 		"micros":   func(us int64) time.Duration { return time.Duration(us) * time.Microsecond },
 		"rfc3339":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"reason":   reasonText,
 		"status":   statusWord,
 		"waits":    waitText,
 		"title":    taskTitle,

@@ -142,3 +142,24 @@ func TestSkipOneOccurrence(t *testing.T) {
 	}
 	s.get("/ui/tasks/"+up[0].ID, 200).want("One run of backup")
 }
+
+func TestTaskWhy(t *testing.T) {
+	s := newSite(t)
+	task := s.add(command("true"), func(t *dts.Task) { t.Status, t.SkipReason = dts.Skipped, dts.ReasonBlackout })
+	if d := s.get("/ui/tasks/"+task.ID, 200); d.has("why") {
+		t.Error("an answer without an answer")
+	} else {
+		d.want("Skipped: there was a blackout.")
+	}
+	s.why = map[string]string{task.ID: "It was skipped because of the blackout <Upgrade>."}
+	d := s.get("/ui/tasks/"+task.ID, 200)
+	d.id("why").want("It was skipped because of the blackout <Upgrade>.")
+	if strings.Contains(d.text(), "Skipped: there") {
+		t.Error("the reason is told twice")
+	}
+	for reason, want := range map[dts.Reason]string{dts.ReasonOverlap: "This run waits for the run before it.", dts.ReasonBlackout: "This run waits for the end of a blackout."} {
+		waiting := s.add(command("true"), func(t *dts.Task) { t.WaitsFor = reason })
+		s.get("/ui/tasks/"+waiting.ID, 200).id("waits").want(want)
+	}
+	s.get("/ui/?status=pending", 200).want("waits for the run before it", "waits for the end of a blackout")
+}

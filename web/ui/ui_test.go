@@ -27,6 +27,13 @@ func TestPagesNeedSignIn(t *testing.T) {
 		{"POST", "/ui/preview", "/ui/login"},
 		{"POST", "/ui/tasks/" + id + "/cancel", "/ui/login"},
 		{"POST", "/ui/recurring/" + id + "/trigger", "/ui/login"},
+		{"GET", "/ui/calendars/x", "/ui/login?next=%2Fui%2Fcalendars%2Fx"},
+		{"GET", "/ui/blackouts", "/ui/login?next=%2Fui%2Fblackouts"},
+		{"POST", "/ui/new-calendar", "/ui/login"},
+		{"POST", "/ui/calendars/x", "/ui/login"},
+		{"POST", "/ui/calendars/x/delete", "/ui/login"},
+		{"POST", "/ui/blackouts", "/ui/login"},
+		{"POST", "/ui/blackouts/" + id + "/delete", "/ui/login"},
 	} {
 		w := s.do(httptest.NewRequest(tt.method, tt.path, nil), nil)
 		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != tt.location {

@@ -126,6 +126,9 @@ func (f timing) schedule(e formErrors) dts.Schedule {
 			e.add("cron", "Enter a cron expression, such as */5 * * * *")
 		}
 	}
+	if f.Shift != "" && len(f.Exclude)+len(f.Require) == 0 {
+		e.add("shift", "Choose a calendar too: this moves the runs that it excludes")
+	}
 	s.MaxRuns = e.number("max_runs", f.MaxRuns)
 	s.JitterSeconds = e.interval("jitter", f.Jitter)
 	if f.Start == "" && f.End == "" {
