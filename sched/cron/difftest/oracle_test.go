@@ -8,9 +8,10 @@ type rules struct {
 	and     bool // both day fields must agree
 	gap     string
 	overlap string
-	// A shift of so many seconds or more is a correction; 0: there is no such thing.
+	// A shift of so many seconds or more is a correction; longGap 0: there is no such thing.
 	longGap, longOverlap int64
 	sameDay              bool // a run at the end of a gap must have the date of the lost reading
+	oneLongPass          bool // in an overlap of more than 3 hours only the second pass counts, and of that the readings that start has not seen
 }
 
 const threeHours = 3 * 3600
@@ -64,39 +65,45 @@ func (w *watch) match(reading int64) bool {
 	return w.s.seconds[s%60] && w.s.minutes[s/60%60] && w.s.hours[s/3600] && w.day(n)
 }
 
-// twins returns the other instants that have the reading of t, less than limit before and after it.
-func (w *watch) twins(t, limit int64) (before, after bool) {
-	if limit == 0 {
-		limit = 26 * 3600
-	}
+// twins returns how far before and after t another instant has the reading of t, if it is nearer than limit; else 0.
+func (w *watch) twins(t, limit int64) (before, after int64) {
 	own := w.offset(t)
 	for d := -limit; d <= limit; d += 900 {
 		o := w.offset(t + d)
 		other := t + own - o
-		if o == own || w.offset(other) != o {
-			continue
+		switch {
+		case o == own || w.offset(other) != o:
+		case other < t && t-other < limit:
+			before = t - other
+		case other > t && other-t < limit:
+			after = other - t
 		}
-		before = before || other < t && t-other < limit
-		after = after || other > t && other-t < limit
 	}
 	return before, after
 }
 
-// runs reports whether the job runs at t by a reading of t itself.
-func (w *watch) runs(t int64) bool {
-	if !w.match(t + w.offset(t)) {
+// runs reports whether the job runs at t by a reading of t itself; start is where the question starts.
+func (w *watch) runs(t, start int64) bool {
+	reading := t + w.offset(t)
+	if !w.match(reading) {
 		return false
+	}
+	if w.r.oneLongPass {
+		before, after := w.twins(t, 26*3600)
+		if after > threeHours || before > threeHours && reading <= start+w.offset(start) {
+			return false
+		}
 	}
 	before, after := w.twins(t, w.r.longOverlap)
 	switch w.r.overlap {
 	case "BOTH":
 		return true
 	case "SECOND":
-		return !after
+		return after == 0
 	case "FIRST":
-		return !before
+		return before == 0
 	}
-	return w.r.elapsed || !before
+	return w.r.elapsed || before == 0
 }
 
 // lost reports whether the clock jumps over a reading of the job at t.
@@ -132,7 +139,7 @@ func (w *watch) next(start time.Time, until int64, count int) []int64 {
 		if w.lost(t, tick) {
 			owed = t - floor(-(t+w.offset(t)), 60)*60 - (t + w.offset(t))
 		}
-		if t > start.Unix() && (t == owed || w.runs(t)) {
+		if t > start.Unix() && (t == owed || w.runs(t, start.Unix())) {
 			out = append(out, t)
 		}
 	}

@@ -29,7 +29,7 @@ type form int
 
 const (
 	star     form = iota // * or */step
-	any                  // ?
+	anyDay               // ?
 	value                // lo
 	from                 // lo/step
 	span                 // lo-hi or lo-hi/step
@@ -88,12 +88,14 @@ func (s *spec) String() string {
 }
 
 // begins reports whether a field begins with * or ?.
-func (s *spec) begins(i int) bool { return s.fields[i][0].form == star || s.fields[i][0].form == any }
+func (s *spec) begins(i int) bool {
+	return s.fields[i][0].form == star || s.fields[i][0].form == anyDay
+}
 
 // holds reports whether a plain part has v. For weekdays v is 0 to 6.
 func (p part) holds(field, v int) bool {
 	switch p.form {
-	case any:
+	case anyDay:
 		return true
 	case star, value, from, span:
 	default:
@@ -232,7 +234,7 @@ func randomNick(r *rand.Rand) *spec {
 func wildcard(r *rand.Rand, f int) part {
 	p := part{form: star, lo: limits[f].lo, hi: limits[f].hi, step: 1, text: "*"}
 	if (f == dom || f == dow) && r.IntN(6) == 0 {
-		p.form, p.text = any, "?"
+		p.form, p.text = anyDay, "?"
 	}
 	return p
 }
