@@ -11,6 +11,7 @@ type rules struct {
 	// A shift of so many seconds or more is a correction; longGap 0: there is no such thing.
 	longGap, longOverlap int64
 	sameDay              bool // a run at the end of a gap must have the date of the lost reading
+	forward              bool // a reading counts only if it is later than that of the run before, or of start
 	oneLongPass          bool // in an overlap of more than 3 hours only the second pass counts, and of that the readings that start has not seen
 }
 
@@ -130,6 +131,7 @@ func (w *watch) next(start time.Time, until int64, count int) []int64 {
 		tick = 1
 	}
 	var out []int64
+	shown := start.Unix() + w.offset(start.Unix())
 	owed := int64(-1 << 62) // a run at the whole minute after a gap
 	for t := floor(start.Unix()-120, 60) * 60; t <= until && len(out) < count; t += tick {
 		if n := floor(t+w.offset(t), 86400); !w.day(n-1) && !w.day(n) && !w.day(n+1) && !w.day(n+2) {
@@ -140,7 +142,9 @@ func (w *watch) next(start time.Time, until int64, count int) []int64 {
 			owed = t - floor(-(t+w.offset(t)), 60)*60 - (t + w.offset(t))
 		}
 		if t > start.Unix() && (t == owed || w.runs(t, start.Unix())) {
-			out = append(out, t)
+			if reading := t + w.offset(t); reading > shown || !w.r.forward {
+				out, shown = append(out, t), reading
+			}
 		}
 	}
 	return out

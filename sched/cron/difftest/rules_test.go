@@ -86,6 +86,15 @@ var cronerRules = []rule{
 	}},
 }
 
+// systemdRules are those of systemd's calendar expressions.
+var systemdRules = []rule{
+	{"a time that is lost in a gap does not run", func(s *spec, r *rules) { r.gap = "SKIP" }},
+	{"what the clock shows only goes forward: nothing runs in the second pass that could have run in the first", func(s *spec, r *rules) {
+		r.forward, r.elapsed = true, true
+		r.gap = "SKIP"
+	}},
+}
+
 // cronerRefuses says why croner has no such expression, or "".
 func cronerRefuses(s *spec) string {
 	var offset, work bool
