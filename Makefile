@@ -16,6 +16,7 @@ HISTORIES ?= 6000
 FROM      ?= random
 FAULTS    ?= all
 FUZZTIME  ?= 10s
+CASES     ?= 40000
 PREFIX    ?= /usr/local
 UNITDIR   ?= /etc/systemd/system
 
@@ -77,7 +78,7 @@ CLUSTER_FAULTS = $(if $(filter-out all quick,$(FAULTS)),$(FAULTS),13)
 test-cluster: rqlited ## break three dts on three rqlite FAULTS times (13; the long form is 200), and look for what is lost
 	DTS_REQUIRE_RQLITE=1 DTS_CLUSTER_FAULTS=$(CLUSTER_FAULTS) go test -pgo=off -run '^Test(Cluster|Claim)' -count 1 -v -timeout 2h ./cmd/dts
 
-.PHONY: bench bench-all profile crash sim faults fuzz
+.PHONY: bench bench-all profile crash sim faults diff fuzz
 bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench
 	@if [ -x .cache/rqlited ]; then bin/dts bench rqlite-1 rqlite-3; else echo 'NOT MEASURED: rqlite, because there is no .cache/rqlited: run make rqlited, once'; fi
@@ -103,6 +104,16 @@ sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the lo
 
 faults: ## plant FAULTS (all, quick, or a part of a name) one by one, and demand that the tests find each
 	DTS_SIM_FAULTS='$(FAULTS)' go test -run '^TestFaults$$' -count 1 -v -timeout 1h ./sched/sim
+
+diff: croner ## compare with an oracle, croner and systemd in CASES cases each (40000, 3 minutes), with seeds FROM a number or random
+	DTS_REQUIRE_DIFF=1 DTS_DIFF_CASES=$(CASES) DTS_DIFF_FROM=$(FROM) go test -pgo=off -count 1 -v -timeout 4h ./sched/cron/difftest
+
+CRONER := sched/cron/difftest/testdata/croner
+.PHONY: croner
+croner: .cache/croner/package.json ## put croner into .cache, for make diff, if it is not there (needs node and npm)
+.cache/croner/package.json: $(CRONER)/package.json $(CRONER)/package-lock.json
+	rm -rf .cache/croner && mkdir -p .cache/croner && cp $^ $(CRONER)/.npmrc .cache/croner && \
+	npm ci --prefix .cache/croner --ignore-scripts --no-audit --no-fund --silent || { rm -rf .cache/croner; exit 1; }
 
 fuzz: ## fuzz each parser for FUZZTIME
 	@go test -pgo=off -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \

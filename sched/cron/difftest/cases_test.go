@@ -145,10 +145,13 @@ func (a *asker) ask() question {
 	return q
 }
 
-// cases is how many cases there are, and the seed. Tests give their number for a run that nothing was said about.
-func cases(t *testing.T, usual int) (n int, seed uint64) {
+// cases is how many cases there are, and the seed. Of a run that nothing was said about the cases are few and the same.
+func cases(t *testing.T) (n int, seed uint64) {
 	t.Helper()
-	n, seed = usual, 1
+	n, seed = 1000, 1
+	if testing.Short() {
+		n = 100
+	}
 	if text := os.Getenv("DTS_DIFF_CASES"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil || n < 1 {

@@ -112,7 +112,7 @@ func (c *croner) ask(t *testing.T, q question, at []int64) (runs []int64, refuse
 // TestCroner compares dts with croner, over the years in which both know the zones.
 func TestCroner(t *testing.T) {
 	node := startCroner(t)
-	n, seed := cases(t, 4000)
+	n, seed := cases(t)
 	a, c := newAsker(t, seed+1, 1973, 2140), newTally()
 	for c.total < n && c.bad < 20 {
 		q := a.ask()

@@ -12,7 +12,7 @@ type rules struct {
 	longGap, longOverlap int64
 	sameDay              bool // a run at the end of a gap must have the date of the lost reading
 	forward              bool // a reading counts only if it is later than that of the run before, or of start
-	oneLongPass          bool // in an overlap of more than 3 hours only the second pass counts, and of that the readings that start has not seen
+	oneLongPass          bool // an overlap of more than 3 hours is one in its first 3 hours; of the rest, the second pass alone counts, where it is later than what the run before showed
 }
 
 const threeHours = 3 * 3600
@@ -83,17 +83,29 @@ func (w *watch) twins(t, limit int64) (before, after int64) {
 	return before, after
 }
 
-// runs reports whether the job runs at t by a reading of t itself; start is where the question starts.
-func (w *watch) runs(t, start int64) bool {
+// longTwin reports whether the reading of t comes twice because of a shift of more than 3 hours, and whether its second
+// time is in the first 3 hours after that.
+func (w *watch) longTwin(t int64) (long, early bool) {
+	if !w.r.oneLongPass {
+		return false, false
+	}
+	before, after := w.twins(t, 26*3600)
+	second := t + after
+	return max(before, after) > threeHours, w.offset(second-threeHours) != w.offset(second)
+}
+
+// runs reports whether the job runs at t by a reading of t itself; previous is when it ran before, or where the question
+// starts.
+func (w *watch) runs(t, previous int64) bool {
 	reading := t + w.offset(t)
 	if !w.match(reading) {
 		return false
 	}
-	if w.r.oneLongPass {
-		before, after := w.twins(t, 26*3600)
-		if after > threeHours || before > threeHours && reading <= start+w.offset(start) {
-			return false
-		}
+	if long, twice := w.longTwin(t); w.r.oneLongPass && long {
+		_, after := w.twins(t, 26*3600)
+		_, again := w.longTwin(previous)
+		seen := reading <= previous+w.offset(previous)
+		return !twice && after == 0 && !seen || twice && (after > 0 || w.r.elapsed && (!seen || again))
 	}
 	before, after := w.twins(t, w.r.longOverlap)
 	switch w.r.overlap {
@@ -131,7 +143,7 @@ func (w *watch) next(start time.Time, until int64, count int) []int64 {
 		tick = 1
 	}
 	var out []int64
-	shown := start.Unix() + w.offset(start.Unix())
+	previous := start.Unix()
 	owed := int64(-1 << 62) // a run at the whole minute after a gap
 	for t := floor(start.Unix()-120, 60) * 60; t <= until && len(out) < count; t += tick {
 		if n := floor(t+w.offset(t), 86400); !w.day(n-1) && !w.day(n) && !w.day(n+1) && !w.day(n+2) {
@@ -141,9 +153,9 @@ func (w *watch) next(start time.Time, until int64, count int) []int64 {
 		if w.lost(t, tick) {
 			owed = t - floor(-(t+w.offset(t)), 60)*60 - (t + w.offset(t))
 		}
-		if t > start.Unix() && (t == owed || w.runs(t, start.Unix())) {
-			if reading := t + w.offset(t); reading > shown || !w.r.forward {
-				out, shown = append(out, t), reading
+		if t > start.Unix() && (t == owed || w.runs(t, previous)) {
+			if !w.r.forward || t+w.offset(t) > previous+w.offset(previous) {
+				out, previous = append(out, t), t
 			}
 		}
 	}

@@ -70,7 +70,7 @@ var cronerRules = []rule{
 	{"a time that is lost in a gap runs at its end only on the same date", func(s *spec, r *rules) { r.sameDay = true }},
 	{"a shift of 3 hours or more forwards is a gap too", func(s *spec, r *rules) { r.longGap = 0 }},
 	{"a shift of 3 hours backwards is an overlap too", func(s *spec, r *rules) { r.longOverlap = threeHours + 1 }},
-	{"in an overlap of more than 3 hours only the second pass counts", func(s *spec, r *rules) { r.oneLongPass = true }},
+	{"of an overlap of more than 3 hours, the first 3 are one, and of the rest only the second pass counts", func(s *spec, r *rules) { r.oneLongPass = true }},
 	{"7/n in day-of-week is no day", func(s *spec, r *rules) {
 		s.fields[dow] = slices.DeleteFunc(s.fields[dow], func(p part) bool { return p.quirk == sevenStep })
 		if len(s.fields[dow]) == 0 {
