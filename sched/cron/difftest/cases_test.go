@@ -33,7 +33,8 @@ type zone struct {
 	name     string
 	loc      *time.Location
 	changes  []int64
-	oddUntil int64 // from here on, its clock is whole minutes ahead of UTC
+	unusual  []int64 // those of them that are not by half an hour, one or two
+	oddUntil int64   // from here on, its clock is whole minutes ahead of UTC
 }
 
 func (z *zone) offset(t int64) int64 {
@@ -69,6 +70,11 @@ var loadZones = sync.OnceValues(func() ([]*zone, error) {
 				}
 			}
 			z.changes = append(z.changes, hi)
+			switch shift := z.offset(hi) - z.offset(lo); shift {
+			case 1800, 3600, 7200, -1800, -3600, -7200:
+			default:
+				z.unusual = append(z.unusual, hi)
+			}
 		}
 		list = append(list, z)
 	}
@@ -105,15 +111,20 @@ func newAsker(t *testing.T, seed uint64, fromYear, toYear int) *asker {
 	return &asker{r: rand.New(rand.NewPCG(seed, 1)), zones: zones, from: time.Date(fromYear, 1, 1, 0, 0, 0, 0, time.UTC).Unix(), to: time.Date(toYear, 1, 1, 0, 0, 0, 0, time.UTC).Unix()}
 }
 
-// place chooses a zone and an instant: three of five near a change of the clock.
-func (a *asker) place() (*zone, time.Time) {
-	z := a.zones[a.r.IntN(len(a.zones))]
+// place chooses a zone and an instant: most are near a change of the clock, which is returned too, and many of these
+// near an unusual one.
+func (a *asker) place() (z *zone, start time.Time, change int64) {
+	z = a.zones[a.r.IntN(len(a.zones))]
 	at := a.from + a.r.Int64N(a.to-a.from)
 	switch n := a.r.IntN(10); {
 	case n < 7 && len(z.changes) > 0:
+		list := z.changes
+		if len(z.unusual) > 0 && a.r.IntN(2) == 0 {
+			list = z.unusual
+		}
 		for range 20 {
-			if c := z.changes[a.r.IntN(len(z.changes))]; c-26*3600 >= a.from && c < a.to {
-				at = c - 26*3600 + a.r.Int64N(30*3600)
+			if c := list[a.r.IntN(len(list))]; c-26*3600 >= a.from && c < a.to {
+				at, change = c-26*3600+a.r.Int64N(30*3600), c
 				break
 			}
 		}
@@ -125,17 +136,50 @@ func (a *asker) place() (*zone, time.Time) {
 	}
 	at = min(max(at, a.from), a.to)
 	if a.r.IntN(4) == 0 && !a.wholeStart {
-		return z, time.Unix(at, a.r.Int64N(1e9))
+		return z, time.Unix(at, a.r.Int64N(1e9)), change
 	}
-	return z, time.Unix(at, 0)
+	return z, time.Unix(at, 0), change
+}
+
+// spec makes an expression, half of the time one whose minutes and hours are lost or come twice at the change.
+func (a *asker) spec(z *zone, change int64, six, rare bool) *spec {
+	s := randomSpec(a.r, six, rare)
+	if change == 0 || s.nick != "" || a.r.IntN(2) == 0 {
+		return s
+	}
+	from, to := change+z.offset(change-1), change+z.offset(change)
+	if from > to {
+		from, to = to, from
+	}
+	value := func(f int, v int64) part {
+		return part{form: value, lo: int(v), hi: int(v), step: 1, text: write(a.r, f, int(v))}
+	}
+	reading := from + a.r.Int64N(to-from)
+	s.fields[minute] = []part{value(minute, floor(reading, 60)-floor(reading, 3600)*60)}
+	s.fields[hour] = []part{value(hour, floor(reading, 3600)-floor(reading, 86400)*24)}
+	switch end := to - floor(to, 86400)*86400; a.r.IntN(4) {
+	case 0: // also at the end
+		s.fields[minute] = append(s.fields[minute], value(minute, end/60%60))
+		s.fields[hour] = append(s.fields[hour], value(hour, end/3600))
+	case 1:
+		s.fields[minute] = []part{{form: star, lo: 0, hi: 59, step: 7, text: "*/7"}}
+	case 2:
+		s.fields[hour] = []part{{form: star, lo: 0, hi: 23, step: 1, text: "*"}}
+	}
+	if a.r.IntN(4) > 0 {
+		for _, f := range []int{dom, month, dow} {
+			s.fields[f] = []part{wildcard(a.r, f)}
+		}
+	}
+	return s.finish()
 }
 
 // ask makes a question: most about minutes and days, some about seconds, some about years.
 func (a *asker) ask() question {
-	z, start := a.place()
+	z, start, change := a.place()
 	six := a.r.IntN(8) == 0
 	rare := a.r.IntN(4) == 0 && start.Unix() >= z.oddUntil
-	q := question{spec: randomSpec(a.r, six, rare), zone: z, start: start, count: 6, until: start.Unix() + 40*86400}
+	q := question{spec: a.spec(z, change, six, rare), zone: z, start: start, count: 6, until: start.Unix() + 40*86400}
 	switch {
 	case six || start.Unix() < z.oddUntil:
 		q.until = start.Unix() + 3*86400

@@ -319,6 +319,9 @@ func write(r *rand.Rand, f, v int) string {
 
 func randomDom(r *rand.Rand) part {
 	n := 1 + r.IntN(31)
+	if r.IntN(3) == 0 {
+		n = []int{1, 2, 28, 29, 30, 31}[r.IntN(6)]
+	}
 	switch r.IntN(4) {
 	case 0:
 		return part{form: last, text: "L"}

@@ -189,12 +189,12 @@ func TestSystemd(t *testing.T) {
 	n, seed := cases(t)
 	a, c := newAsker(t, seed+2, 1973, 2140), newTally()
 	for c.total < n && c.bad < 20 {
-		z, start := a.place()
+		z, start, change := a.place()
 		start = start.Truncate(time.Microsecond)
 		var qs []question
 		var exprs []string
 		for len(qs) < 25 {
-			q := question{spec: randomSpec(a.r, a.r.IntN(8) == 0, a.r.IntN(4) == 0), zone: z, start: start, count: 5}
+			q := question{spec: a.spec(z, change, a.r.IntN(8) == 0, a.r.IntN(4) == 0), zone: z, start: start, count: 5}
 			if text, ok := onCalendar(q.spec); ok {
 				qs, exprs = append(qs, q), append(exprs, text)
 			}
