@@ -12,7 +12,8 @@ import (
 
 // The oracle knows nothing of Parse or of spans: it makes expressions together with a predicate
 // on clock readings, looks at every tick of a window, and applies the daylight-saving rules to
-// what it saw.
+// what it saw. It is quick and stays close to the code; difftest has a stronger one, which knows nothing of this
+// package, and compares with other programs.
 
 // guess is a random expression and what it means.
 type guess struct {
@@ -183,6 +184,8 @@ type window struct {
 	end     int    // instants are asked for in [lead, end); the rest is context
 }
 
+const longShift = 3 * 3600 // from here on a shift is a correction
+
 const lead = 4 * 3600 // seconds of context on each side: more than the longest shift that counts
 
 func newWindow(loc *time.Location, around time.Time, tick int64, width time.Duration) window {
@@ -195,7 +198,7 @@ func newWindow(loc *time.Location, around time.Time, tick int64, width time.Dura
 		_, off := t.Zone()
 		w.read, w.offsets = append(w.read, read6(t)), append(w.offsets, int64(off))
 		shown := t.Unix() + int64(off)
-		if k, ok := latest[shown]; ok && int64(i-k)*tick < correction {
+		if k, ok := latest[shown]; ok && int64(i-k)*tick < longShift {
 			w.before[i], w.after[k] = true, true
 		}
 		latest[shown] = i
@@ -218,7 +221,7 @@ func (w window) instants(g guess, gap GapPolicy, overlap OverlapPolicy) []int64 
 				fire = !w.before[i]
 			}
 		}
-		if ahead := w.offsets[i] - w.offsets[i-1]; !fire && ahead > 0 && ahead < correction && !g.elapsed && gap != GapSkip {
+		if ahead := w.offsets[i] - w.offsets[i-1]; !fire && ahead > 0 && ahead < longShift && !g.elapsed && gap != GapSkip {
 			before := time.Unix(w.from+int64(i)*w.tick+w.offsets[i-1], 0).UTC()
 			for k := int64(0); k < ahead; k += w.tick {
 				fire = fire || g.match(read6(before.Add(time.Duration(k)*time.Second)))
