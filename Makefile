@@ -41,6 +41,8 @@ run: build ## build, and start a server with its data in .data
 # The profile in cmd/dts/default.pgo is for the program; without it tests and vet need no second build of everything.
 test: ## run the tests
 	@test -x .cache/rqlited || echo 'NOTHING IS TESTED WITH RQLITE, because there is no .cache/rqlited: run make rqlited, once'
+	@test -d .cache/croner || echo 'NO SCHEDULES ARE COMPARED WITH CRONER, because there is no .cache/croner: run make croner, once'
+	@command -v systemd-analyze >/dev/null || echo 'NO SCHEDULES ARE COMPARED WITH SYSTEMD, because there is no systemd-analyze'
 	go test -pgo=off -timeout 10m $(TESTFLAGS) ./...
 
 # The tests with rqlite need its server, which no Linux distribution packages.
