@@ -21,7 +21,8 @@ PREFIX    ?= /usr/local
 UNITDIR   ?= /etc/systemd/system
 
 export CGO_ENABLED := 0
-ifeq ($(HOME),) # Go then has no place for its caches
+ifeq ($(HOME),) # Go and npm then have no place for their caches
+export npm_config_cache := $(CURDIR)/.cache/npm
 export GOPATH  := $(CURDIR)/.cache/go
 export GOCACHE := $(CURDIR)/.cache/go-build
 export GOFLAGS := -modcacherw
