@@ -245,7 +245,7 @@ func TestCountIsFast(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, loc)
 	began := time.Now()
 	n := s.Count(from, from.AddDate(1, 0, 0))
-	if took := time.Since(began); took > 50*time.Millisecond {
+	if took := time.Since(began); took > slower*50*time.Millisecond {
 		t.Errorf("counting a year of seconds took %v", took)
 	}
 	if n != 365*86400 {

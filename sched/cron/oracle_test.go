@@ -238,7 +238,7 @@ func (w window) instants(g guess, gap GapPolicy, overlap OverlapPolicy) []int64 
 func transitions(loc *time.Location, fromYear, toYear int) []time.Time {
 	var out []time.Time
 	at := time.Date(fromYear, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, off := at.In(loc).Zone(); at.Year() < toYear; at = at.Add(time.Hour) {
+	for _, off := at.In(loc).Zone(); at.Year() < toYear; at = at.Add(6 * time.Hour) {
 		if _, now := at.In(loc).Zone(); now != off {
 			exact := at
 			for _, o := exact.Add(-time.Minute).In(loc).Zone(); o == now; _, o = exact.Add(-time.Minute).In(loc).Zone() {

@@ -79,7 +79,7 @@ func TestUnionAgainstItsParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		around := append(transitions(loc, 2015, 2029), time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC))
-		for range 15 {
+		for range 10 {
 			at := around[r.IntN(len(around))]
 			fine := r.IntN(4) == 0
 			width := 5 * 24 * time.Hour
@@ -147,7 +147,7 @@ func TestUnionCountIsFast(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, loc)
 	began := time.Now()
 	n := s.Count(from.Add(-1), from.AddDate(1, 0, 0).Add(-1))
-	if took := time.Since(began); took > 100*time.Millisecond {
+	if took := time.Since(began); took > slower*100*time.Millisecond {
 		t.Errorf("counting a year took %v", took)
 	}
 	const weekdays = 261 // of 2026; both changes are on Sundays, in elapsed time

@@ -47,7 +47,7 @@ func TestWorst(t *testing.T) {
 		time.Date(9960, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 58, 0, time.UTC),
 	}
 	for _, expr := range worstExpressions {
-		limit := time.Millisecond * time.Duration(1+strings.Count(expr, "\n"))
+		limit := slower * time.Millisecond * time.Duration(1+strings.Count(expr, "\n"))
 		if took := best(func() { _, _ = Parse(expr, Options{}) }); took > limit { // some are refused
 			t.Errorf("Parse(%.40q) took %v", expr, took)
 		}
@@ -64,10 +64,10 @@ func TestWorst(t *testing.T) {
 				break
 			}
 			for _, at := range starts {
-				if took := best(func() { s.Next(at) }); took > 10*time.Millisecond {
+				if took := best(func() { s.Next(at) }); took > slower*10*time.Millisecond {
 					t.Errorf("%.40q in %s: Next(%v) took %v", expr, zone, at, took)
 				}
-				if took := best(func() { s.Prev(at) }); took > 10*time.Millisecond {
+				if took := best(func() { s.Prev(at) }); took > slower*10*time.Millisecond {
 					t.Errorf("%.40q in %s: Prev(%v) took %v", expr, zone, at, took)
 				}
 			}
@@ -77,14 +77,14 @@ func TestWorst(t *testing.T) {
 		var s Schedule
 		var err error
 		start := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-		if took := best(func() { s, err = ParseRule(text, start, Options{}) }); took > 5*time.Millisecond {
+		if took := best(func() { s, err = ParseRule(text, start, Options{}) }); took > slower*5*time.Millisecond {
 			t.Errorf("ParseRule(%q) took %v", text, took)
 		}
 		if err != nil {
 			continue
 		}
 		for _, at := range starts {
-			if took := best(func() { s.Next(at); s.Prev(at) }); took > 10*time.Millisecond {
+			if took := best(func() { s.Next(at); s.Prev(at) }); took > slower*10*time.Millisecond {
 				t.Errorf("%q: Next and Prev of %v took %v", text, at, took)
 			}
 		}
