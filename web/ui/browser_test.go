@@ -69,7 +69,7 @@ func serve(t *testing.T, f *fake) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := web.New(web.Options{Listen: "127.0.0.1:0", API: api.Options{Store: f, Scheduler: apiFake{f}, Outputs: f}, Tokens: f, UI: h})
+	s, err := web.New(web.Options{Listen: "127.0.0.1:0", API: api.Options{Store: whole{fake: f}, Scheduler: whole{fake: f}, Outputs: f}, Tokens: f, UI: h})
 	if err != nil {
 		t.Fatal(err)
 	}

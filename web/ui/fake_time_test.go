@@ -176,10 +176,3 @@ func (f *fake) DeleteBlackout(_ context.Context, _, id string) error {
 	f.blackouts = slices.DeleteFunc(f.blackouts, func(b *dts.Blackout) bool { return b.ID == id })
 	return nil
 }
-
-// apiFake is the fake as the API wants it.
-type apiFake struct{ *fake }
-
-func (f apiFake) ResumeRecurring(ctx context.Context, tenant, id, actor string) (*dts.RecurringTask, error) {
-	return f.fake.ResumeRecurring(ctx, tenant, id, false, actor)
-}

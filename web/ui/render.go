@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"dts"
@@ -117,13 +118,20 @@ func problems(st dts.SchedulerStatus) []string {
 	if st.ClockHeld != "" {
 		list = append(list, "Nothing is fired: "+st.ClockHeld)
 	}
+	if st.Clock != nil {
+		for _, alert := range st.Clock.Alerts {
+			if st.ClockHeld == "" || !strings.HasSuffix(alert, st.ClockHeld) { // that was said
+				list = append(list, sentence("", alert))
+			}
+		}
+	}
 	if st.StoreError != "" {
 		list = append(list, "The last write failed: "+st.StoreError)
 	}
 	if st.Draining {
 		list = append(list, "This server is stopping.")
 	}
-	if len(list) == 0 {
+	if st.ClockHeld == "" && st.StoreError == "" && !st.Draining {
 		for _, why := range st.NotReady {
 			list = append(list, "Not ready: "+why)
 		}
