@@ -14,7 +14,7 @@ type chunkKey struct {
 // The most that is kept: chunks, and windows in all of them.
 const (
 	maxChunks = 100
-	maxCached = 100_000
+	maxCached = 30_000
 )
 
 // Windows returns the parts of the calendar's windows that lie in [from, to), in order, made one where they touch.

@@ -103,6 +103,9 @@ func (d days) in(list []span, from, to int) []span {
 
 // covers reports whether day is one of these.
 func (d days) covers(day Day) bool {
+	if !d.yearly {
+		return d.first <= day && day <= d.last
+	}
 	year, _, _ := day.Date()
 	return slices.ContainsFunc(d.in(nil, year-1, year), func(s span) bool { return s.first <= day && day <= s.last })
 }

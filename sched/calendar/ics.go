@@ -85,7 +85,9 @@ func (z *zones) replaced(list []*component) (map[string][]moment, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[uid(c)] = append(out[uid(c)], at[0].moment)
+		if of := uid(c); of != "" { // without a UID it stands for no other event
+			out[of] = append(out[of], at[0].moment)
+		}
 	}
 	return out, nil
 }

@@ -82,6 +82,9 @@ func tidy(list []Window) []Window {
 
 // clip returns the parts of windows that lie in [from, to). It does not change list.
 func clip(list []Window, from, to time.Time) []Window {
+	if !from.Before(to) {
+		return nil
+	}
 	first, _ := slices.BinarySearchFunc(list, from, func(w Window, t time.Time) int {
 		if w.To.After(t) {
 			return 1

@@ -7,8 +7,11 @@ import (
 	"dts/sched/calendar"
 )
 
-// maxKept is how many years of each kind a table keeps.
-const maxKept = 64
+// The most that a table keeps of each kind: years, and what is in them.
+const (
+	maxYears = 64
+	maxKept  = 20_000
+)
 
 // outside is what a required calendar's absence is called.
 const outside = "outside"
@@ -79,7 +82,11 @@ func cached[T any](t *Table, kept map[int][]T, year int, compute func() []T) []T
 	list = compute()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(kept) >= maxKept {
+	n := len(list)
+	for _, other := range kept {
+		n += len(other)
+	}
+	if len(kept) >= maxYears || n > maxKept {
 		clear(kept)
 	}
 	kept[year] = list
