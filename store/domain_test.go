@@ -403,3 +403,39 @@ func TestRetention(t *testing.T) {
 		t.Errorf("all: %d deleted, %v, %d left", n, err, left())
 	}
 }
+
+// TestLedgerPages: what shares an instant comes on one page, however short the pages are.
+func TestLedgerPages(t *testing.T) {
+	st, _, f := open(t)
+	now := dts.Micros(time.Now())
+	r := &dts.RecurringTask{ID: dts.NewID(now), Spec: task(t, nil).Spec, Schedule: dts.Schedule{Cron: "* * * * *"}, Status: dts.Active, CreatedAt: now, UpdatedAt: now, PlannedThrough: now}
+	if err := r.Normalize(); err != nil {
+		t.Fatal(err)
+	}
+	r.Shard = dts.ShardOf(r.ID)
+	p := dts.Plan{New: r, Skips: []dts.Skip{{TenantID: r.TenantID, RecurringTaskID: r.ID, From: now, To: now.Add(time.Hour), Count: 2, Reason: dts.ReasonCatchUp}}}
+	for i := range 3 {
+		for _, origin := range []dts.Origin{dts.OriginSchedule, dts.OriginTrigger, dts.OriginCatchUp, dts.OriginBackfill} {
+			p.Insert = append(p.Insert, r.Occurrence(now.Add(time.Duration(i)*time.Minute), origin, now))
+		}
+	}
+	if _, err := st.InsertRecurring(ctx, f, p); err != nil {
+		t.Fatal(err)
+	}
+	for limit := 1; limit < 15; limit++ {
+		n, cursor := 0, ""
+		for {
+			page, err := st.Occurrences(ctx, r.TenantID, r.ID, cursor, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += len(page.Items)
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		if n != 13 {
+			t.Errorf("with pages of %d there are %d lines, want 13", limit, n)
+		}
+	}
+}

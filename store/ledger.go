@@ -28,6 +28,9 @@ func (s *Store) Upcoming(ctx context.Context, tenant, id string, limit int) ([]*
 		AND attempts = 0 ORDER BY run_at, seq LIMIT ?`, []any{id, tenant, limit}})
 }
 
+// oneInstant is more than there can be of one instant: a task of each origin, and a skip.
+const oneInstant = 8
+
 // Occurrences is the ledger of a recurring task, newest instant first: for each one a task, or the skipped
 // range that it lies in. A task that became SKIPPED is shown by its skip, with the task beside it.
 func (s *Store) Occurrences(ctx context.Context, tenant, id, cursor string, limit int) (dts.Page[dts.Occurrence], error) {
@@ -44,13 +47,13 @@ func (s *Store) Occurrences(ctx context.Context, tenant, id, cursor string, limi
 		before = n
 	}
 	tasks, err := s.tasks(ctx, "read ledger", Stmt{selectTask + `WHERE recurring_task_id = ? AND scheduled_at < ?
-		ORDER BY scheduled_at DESC, seq DESC LIMIT ?`, []any{id, before, limit + 1}})
+		ORDER BY scheduled_at DESC, seq DESC LIMIT ?`, []any{id, before, limit + oneInstant}})
 	if err != nil {
 		return page, err
 	}
 	var skips []*dts.Skip
 	err = s.query(ctx, "read ledger", OwnWrites, Stmt{selectSkip + `WHERE recurring_task_id = ? AND from_at < ?
-		ORDER BY from_at DESC LIMIT ?`, []any{id, before, limit + 1}}, func(r scanner) error {
+		ORDER BY from_at DESC LIMIT ?`, []any{id, before, limit + oneInstant}}, func(r scanner) error {
 		k, err := scanSkip(r)
 		skips = append(skips, k)
 		return err
@@ -79,13 +82,20 @@ func (s *Store) Occurrences(ctx context.Context, tenant, id, cursor string, limi
 		page.Items = all
 		return page, nil
 	}
-	// Instants are unique among skips and among scheduled tasks, but a trigger may share one: a page ends
-	// where the instant changes.
+	// A page ends where the instant changes; one that would be empty is longer than asked for instead.
+	same := func(n int) bool { return all[n-1].ScheduledAt.Equal(all[n].ScheduledAt) }
 	n := limit
-	for n > 1 && all[n-1].ScheduledAt.Equal(all[n].ScheduledAt) {
+	for n > 0 && same(n) {
 		n--
 	}
-	page.Items = all[:n]
+	if n == 0 {
+		for n = limit; n < len(all) && same(n); {
+			n++
+		}
+	}
+	if page.Items = all[:n]; n == len(all) {
+		return page, nil
+	}
 	page.Next = formatCursor(all[n-1].ScheduledAt.UnixMicro())
 	return page, nil
 }

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"strings"
 	"time"
 
 	"dts"
@@ -42,6 +43,9 @@ func CompileBlackout(b *dts.Blackout, cal *Calendar) (*Blackout, error) {
 	c.addWindow("", b.Window, b.Name, &bad)
 	if len(bad) == 0 {
 		c.checkRate(&bad)
+	}
+	for i := range bad {
+		bad[i].Field = strings.TrimPrefix(bad[i].Field, "windows[0].") // it has only the one
 	}
 	if len(bad) > 0 {
 		return nil, &dts.Error{Code: dts.ErrInvalid, Message: "the blackout is not valid", Fields: bad}
