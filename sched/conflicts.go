@@ -20,6 +20,7 @@ const (
 	conflictsAhead   = 31 * 24 * time.Hour // the longest time that is looked at
 	conflictInstants = 20_000              // looked at, of one recurring task
 	conflictRuns     = 1_000_000           // looked at in all
+	conflictLooks    = 20_000_000          // times that a run is held against a blackout
 	conflictTasks    = 10_000              // recurring tasks, and one-time tasks
 	conflictSets     = 10_000              // different sets of tasks that are told apart
 	conflictNamed    = 100                 // tasks that one conflict names
@@ -59,8 +60,8 @@ type span struct{ from, to time.Time }
 // Zero times: from now on, for a week. Runs are taken to last as long as the median of the last 20, those of one-time tasks
 // and of new recurring tasks a second, and to start when they are due, or when a blackout ends.
 //
-// It looks at the next 20,000 instants of each recurring task at most, and at a million in all: of a task of every second
-// those of the first five hours. Retries, triggers, and @reboot, whose times nobody knows, are left out.
+// It looks at the next 20,000 instants of each recurring task at most, and at a million in all, fewer where there are many
+// blackouts: of a task of every second those of the first five hours. Retries, triggers, and @reboot, whose times nobody knows, are left out.
 func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.Time) ([]dts.Conflict, error) {
 	now := s.clock.now()
 	if from.Before(now) {
@@ -79,13 +80,22 @@ func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.
 	if err != nil {
 		return nil, err
 	}
-	times, err := s.knownTimes(ctx, tenant)
+	closed, err := s.closings(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
-	open := times.within(from, to, "")
+	closed = closed.within(from, to)
+	var names []string
+	for _, r := range recurring {
+		names = append(names, r.Calendars()...)
+	}
+	slices.Sort(names)
+	calendars, err := s.calendars(ctx, tenant, slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
 	var all []contender
-	limit := min(conflictInstants, conflictRuns/max(len(recurring), 1))
+	limit := min(conflictInstants, conflictRuns/max(len(recurring), 1), conflictLooks/max(len(recurring)*len(closed), 1))
 	for chunk := range slices.Chunk(recurring, 500) {
 		ids := make([]string, len(chunk))
 		for i, r := range chunk {
@@ -99,7 +109,7 @@ func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.
 			if err := ctx.Err(); err != nil {
 				return nil, dts.Errorf(dts.ErrUnavailable, "the request was given up before it was done: %w", err)
 			}
-			c, err := times.table(&r.Schedule, r.Name, r.CreatedAt)
+			c, err := Compile(r, calendars)
 			if errors.Is(err, cron.ErrReboot) || dts.CodeOf(err) == dts.ErrInvalid {
 				continue // the planner says what is wrong with it
 			}
@@ -110,7 +120,7 @@ func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.
 			all = append(all, contender{
 				task:   dts.ConflictTask{RecurringTaskID: r.ID, Name: r.Name, Seconds: median.Seconds()},
 				shares: s.sharedBy(&r.Spec, r.Shard),
-				runs:   runsOf(r, c, open, from, to, median, limit),
+				runs:   runsOf(r, c, closed, from, to, median, limit),
 			})
 		}
 	}
@@ -120,7 +130,7 @@ func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.
 	}
 	for _, t := range once {
 		at := t.RunAt
-		if h, is := open.hold(at, t.Queue); h.skipped {
+		if h, is := closed.hold(at, t.Queue); h.skipped {
 			continue
 		} else if is {
 			at = h.until
@@ -160,7 +170,7 @@ func medianTime(list []time.Duration) time.Duration {
 
 // runsOf is when a recurring task will run, of limit instants at most. Those that begin before from and last longer are among
 // them.
-func runsOf(r *dts.RecurringTask, c cron.Schedule, open *knownTimes, from, to time.Time, takes time.Duration, limit int) (runs []span) {
+func runsOf(r *dts.RecurringTask, c cron.Schedule, closed closings, from, to time.Time, takes time.Duration, limit int) (runs []span) {
 	if r.MaxRuns > 0 {
 		limit = int(min(int64(limit), max(r.MaxRuns-r.RunsCount, 0)))
 	}
@@ -171,7 +181,7 @@ func runsOf(r *dts.RecurringTask, c cron.Schedule, open *knownTimes, from, to ti
 			break
 		}
 		due := at.Add(jitter)
-		if h, is := open.hold(due, r.Queue); h.skipped {
+		if h, is := closed.hold(due, r.Queue); h.skipped {
 			continue
 		} else if is {
 			due = h.until

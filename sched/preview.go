@@ -35,10 +35,10 @@ func (s *Scheduler) Preview(ctx context.Context, tenant string, q dts.PreviewReq
 	if err != nil {
 		return nil, err
 	}
-	if in.times, err = s.knownTimes(ctx, tenant); err != nil {
+	if in.closed, err = s.closings(ctx, tenant); err != nil {
 		return nil, err
 	}
-	in.table, err = in.times.table(&in.r.Schedule, in.r.Name, in.r.CreatedAt)
+	in.table, err = s.table(ctx, in.r)
 	if errors.Is(err, cron.ErrReboot) {
 		return &dts.Preview{Description: "Once after each boot", TimeZone: "UTC", AtBoot: true, Instants: []dts.PreviewInstant{}}, nil
 	}
@@ -106,7 +106,7 @@ type previewInput struct {
 	r        *dts.RecurringTask // normalized
 	stored   bool               // it has its own id, which decides its jitter
 	table    *timetable.Table
-	times    *knownTimes // for its blackouts
+	closed   closings
 	expected time.Duration
 	now      time.Time
 	from     time.Time

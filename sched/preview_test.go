@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dts"
+	"dts/sched/calendar"
 )
 
 // previewOf makes the preview of a request, with calendars and blackouts.
@@ -21,30 +22,23 @@ func previewOf(t *testing.T, q dts.PreviewRequest, now time.Time, edit func(*pre
 	if err != nil {
 		t.Fatal(err)
 	}
-	calendars := map[string]*dts.Calendar{}
+	calendars := map[string]*calendar.Calendar{}
 	var blackouts []*dts.Blackout
 	for _, x := range more {
 		switch x := x.(type) {
 		case *dts.Calendar:
-			calendars[x.Name] = x
+			if calendars[x.Name], err = calendar.Compile(x); err != nil {
+				t.Fatal(err)
+			}
 		case *dts.Blackout:
 			blackouts = append(blackouts, x)
 		}
 	}
-	times := newKnownTimes(func(name string) (*dts.Calendar, error) {
-		if c := calendars[name]; c != nil {
-			return c, nil
-		}
-		return nil, dts.Errorf(dts.ErrNotFound, "none")
-	})
-	if err := times.add(blackouts); err != nil {
-		t.Fatal(err)
-	}
-	table, err := times.table(&r.Schedule, r.Name, r.CreatedAt)
+	table, err := Compile(r, calendars)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := previewInput{r: r, table: table, times: times, now: now, from: q.From, since: q.Since, count: q.Count,
+	in := previewInput{r: r, table: table, closed: closingsOf(t, calendars, blackouts...), now: now, from: q.From, since: q.Since, count: q.Count,
 		expected: time.Duration(q.ExpectedSeconds * float64(time.Second))}
 	if edit != nil {
 		edit(&in)
@@ -265,7 +259,7 @@ func TestPreviewRefuses(t *testing.T) {
 		if err == nil {
 			var r *dts.RecurringTask
 			if r, err = unsaved(&tt.q, dts.DefaultTenant, now); err == nil {
-				_, err = newKnownTimes(func(string) (*dts.Calendar, error) { return nil, dts.Errorf(dts.ErrNotFound, "none") }).table(&r.Schedule, "", now)
+				_, err = Compile(r, nil)
 			}
 		}
 		e, ok := errors.AsType[*dts.Error](err)

@@ -90,7 +90,7 @@ func (in *previewInput) instant(at time.Time, overlap *overlapping) dts.PreviewI
 	default:
 		add(dts.EffectJitter, "it is due up to %s later, always by the same time, which its id decides", sayDuration(time.Duration(in.r.JitterSeconds*float64(time.Second))))
 	}
-	if h, is := in.times.hold(due, in.r.Queue); is {
+	if h, is := in.closed.hold(due, in.r.Queue); is {
 		text := ""
 		if text, p.Runs = in.blackedOut(at, due, h); p.Runs {
 			due = h.until
@@ -203,7 +203,7 @@ func (in *previewInput) warmUp() *overlapping {
 	}
 	for _, at := range slices.Backward(before) {
 		due := at.Add(in.jitter())
-		h, is := in.times.hold(due, in.r.Queue)
+		h, is := in.closed.hold(due, in.r.Queue)
 		if h.skipped {
 			continue
 		} else if is {

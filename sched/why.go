@@ -35,12 +35,12 @@ func (s *Scheduler) Why(ctx context.Context, tenant, id string, at time.Time) (*
 // whyInstant answers for an instant of a recurring task.
 func (s *Scheduler) whyInstant(ctx context.Context, r *dts.RecurringTask, at time.Time) (*dts.Why, error) {
 	now := s.clock.now()
-	times, err := s.knownTimes(ctx, r.TenantID)
+	closed, err := s.closings(ctx, r.TenantID)
 	if err != nil {
 		return nil, err
 	}
 	f := instantFacts{r: r, now: now, retention: s.o.Retention}
-	f.table, err = times.table(&r.Schedule, r.Name, r.CreatedAt)
+	f.table, err = s.table(ctx, r)
 	if err != nil && !errors.Is(err, cron.ErrReboot) {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Scheduler) whyInstant(ctx context.Context, r *dts.RecurringTask, at tim
 		return s.whyTask(ctx, tasks[0], r, exactly(skips, f.at))
 	}
 	f.skips = skips
-	if h, is := times.hold(f.at.Add(r.Jitter()), r.Queue); is {
+	if h, is := closed.hold(f.at.Add(r.Jitter()), r.Queue); is {
 		f.blackout = &h
 	}
 	answer, skip := f.answer()
@@ -278,11 +278,11 @@ func (s *Scheduler) whyTask(ctx context.Context, t *dts.Task, r *dts.RecurringTa
 	if f.attempts, err = s.o.Store.Attempts(ctx, t.TenantID, t.ID); err != nil {
 		return nil, err
 	}
-	times, err := s.knownTimes(ctx, t.TenantID)
+	closed, err := s.closings(ctx, t.TenantID)
 	if err != nil {
 		return nil, err
 	}
-	if h, is := times.hold(laterOf(t.DueAt, t.ResolvedAt), t.Queue); is {
+	if h, is := closed.hold(laterOf(t.DueAt, t.ResolvedAt), t.Queue); is {
 		f.blackout = &h
 	}
 	switch {

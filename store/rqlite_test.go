@@ -23,6 +23,7 @@ var onRqlite = map[string]func(*testing.T){
 	"TestRetention":                  TestRetention,
 	"TestClusterSecret":              TestClusterSecret,
 	"TestReplaceToken":               TestReplaceToken,
+	"TestLook":                       TestLook,
 }
 
 // clusters has the cluster of each test that runs on rqlite, by the name of TestOnRqlite's own.
