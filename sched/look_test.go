@@ -63,6 +63,53 @@ func TestWhy(t *testing.T) {
 	})
 }
 
+// Why, of tasks that policies let wait or skip.
+func TestWhyWaiting(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		says := func(id string, at time.Time, text string) {
+			t.Helper()
+			y, err := w.s.Why(w.ctx, dts.DefaultTenant, id, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(y.Answer, text) {
+				t.Errorf("%s; want %s", y.Answer, text)
+			}
+		}
+		minute := func() time.Time { return w.now().Truncate(time.Minute) }
+		w.run.behave(takes(90 * time.Second))
+		r := w.every("* * * * *", func(r *dts.RecurringTask) { r.OverlapPolicy = dts.OverlapBufferOne })
+		w.settle(minute().Add(2*time.Minute + 5*time.Second).Sub(w.now()))
+		second := minute()
+		says(r.ID, second, "waits until the run before it has ended (overlap_policy BUFFER_ONE).")
+		w.settle(3 * time.Minute)
+		says(r.ID, second, "it started 30 s late, because the run before it had to end first (overlap_policy BUFFER_ONE).")
+		if _, err := w.s.CancelRecurring(w.ctx, dts.DefaultTenant, r.ID, "tester"); err != nil {
+			t.Fatal(err)
+		}
+		w.settle(10 * time.Minute)
+
+		w.run.behave(nil)
+		for _, b := range []*dts.Blackout{
+			{Name: "upgrade", Action: dts.BlackoutWait, Queue: "db", Window: dts.Window{Start: w.now(), End: w.now().Add(10 * time.Minute)}},
+			{Name: "freeze", Action: dts.BlackoutSkip, Queue: "mail", Window: dts.Window{Start: w.now(), End: w.now().Add(10 * time.Minute)}},
+		} {
+			b.TenantID = dts.DefaultTenant
+			if _, err := w.s.CreateBlackout(w.ctx, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db, mail := w.add(time.Minute, func(k *dts.Task) { k.Queue = "db" }), w.add(time.Minute, func(k *dts.Task) { k.Queue = "mail" })
+		says(db.ID, time.Time{}, "; then it waits for the end of the blackout upgrade at ")
+		says(mail.ID, time.Time{}, "; it will be skipped then, because the blackout freeze is open.")
+		w.settle(2 * time.Minute)
+		says(db.ID, time.Time{}, ", and waits for the end of the blackout upgrade at ")
+		says(mail.ID, time.Time{}, ": a blackout was open (the blackout freeze).")
+		w.settle(10 * time.Minute)
+		says(db.ID, time.Time{}, "it started 9 m late, because the blackout upgrade ended at ")
+	})
+}
+
 // Conflicts, of a server's real tasks, with how long they really took.
 func TestConflicts(t *testing.T) {
 	inWorld(t, func(o *sched.Options) { o.HTTPSlots = 2 }, func(w *world) {
