@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ type previewView struct {
 	Words    string // the schedule in English
 	Zone     string
 	Instants []previewInstant
+	Notes    []string // what is so of each instant
 	Missed   string   // what would become of the instants of an outage
 	Messages []string // why there is no preview
 	Empty    bool     // nothing was entered yet
@@ -103,12 +105,41 @@ func (h *handler) previewRules(r *http.Request, p auth.Principal, f form, v *pre
 	for _, i := range answer.Instants {
 		v.Instants = append(v.Instants, newInstant(i, loc, now))
 	}
+	v.Notes = v.sayOnce()
 	if answer.Missed != nil {
 		v.Missed = answer.Missed.Text
 	}
 	if len(v.Instants) == 0 && !answer.AtBoot {
 		v.errors.merge(f, dts.Invalid("cron", "never fires again after now"))
 	}
+}
+
+// sayOnce takes the effects that all the instants share that run out of them, and returns their texts.
+func (v *previewView) sayOnce() []string {
+	var shared []dts.PreviewEffect
+	runs := 0
+	for _, i := range v.Instants {
+		switch {
+		case i.Off:
+			continue
+		case runs == 0:
+			shared = slices.Clone(i.Effects)
+		default:
+			shared = slices.DeleteFunc(shared, func(e dts.PreviewEffect) bool { return !slices.Contains(i.Effects, e) })
+		}
+		runs++
+	}
+	if runs < 2 {
+		return nil
+	}
+	for n, i := range v.Instants {
+		v.Instants[n].Effects = slices.DeleteFunc(i.Effects, func(e dts.PreviewEffect) bool { return slices.Contains(shared, e) })
+	}
+	var texts []string
+	for _, e := range shared {
+		texts = append(texts, e.Text)
+	}
+	return texts
 }
 
 // previewOnce says when a one-time task would run.

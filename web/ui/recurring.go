@@ -156,10 +156,18 @@ func upcomingRows(tasks []*dts.Task, excluded []*dts.Skip, effects map[time.Time
 		}
 		if !t.RunAt.Equal(row.At) {
 			row.Starts = wallTime(t.RunAt.In(loc), row.At.In(loc))
+			if t.Origin == dts.OriginSchedule && t.RunAt.Equal(t.DueAt) && !t.Moved {
+				row.Starts += ", its share of the spread"
+			}
 		}
 		row.Local = wallClock(row.At.In(loc))
 		if i, ok := effects[t.ScheduledAt.UTC()]; ok && !t.Moved {
-			row.Effects, row.Off = i.Effects, !i.Runs
+			row.Off = !i.Runs
+			for _, e := range i.Effects {
+				if e.Kind != dts.EffectJitter { // the row says when it starts
+					row.Effects = append(row.Effects, e)
+				}
+			}
 		}
 		rows = append(rows, row)
 	}

@@ -126,7 +126,7 @@ func TestUpcomingEffects(t *testing.T) {
 		t.Fatalf("%d rows, want 5: %s", len(rows), d.class("upcoming")[0].text())
 	}
 	rows[0].want("waits for the run before it", "1 min ago")
-	rows[1].want("Fri 6 Mar 2026, 09:00:00 CET", "starts 09:0")
+	rows[1].want("Fri 6 Mar 2026, 09:00:00 CET", "starts 09:0", "its share of the spread")
 	rows[2].want("Sat 7 Mar 2026, 09:00:00 CET", "will not run", "a calendar excludes it: holidays, Karfreitag")
 	rows[3].want("Sun 8 Mar 2026, 09:00:00 CET", "will not run", "is skipped by the blackout Upgrade")
 	rows[4].want("Mon 9 Mar 2026, 10:00:00 CET", "moved by hand")

@@ -17,6 +17,7 @@ type taskPage struct {
 	taskRow
 	Target    targetView
 	Why       string             // why it did or did not run, in a sentence
+	Error     string             // the last one, if it still matters
 	Recurring *dts.RecurringTask // what spawned it; nil for a one-time task
 	Facts     []pair
 	Actions   []action
@@ -98,6 +99,10 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 		}
 	}
 	d.Why = h.why(r, p, id, time.Time{})
+	d.Error = t.LastError
+	if t.Status == dts.Success || strings.Contains(d.Why, t.LastError) {
+		d.Error = "" // it is past, or was said
+	}
 	selected := len(attempts)
 	if n, err := strconv.Atoi(r.URL.Query().Get("attempt")); err == nil && n >= 1 && n <= len(attempts) {
 		selected = n

@@ -157,6 +157,12 @@ func TestTaskWhy(t *testing.T) {
 	if strings.Contains(d.text(), "Skipped: there") {
 		t.Error("the reason is told twice")
 	}
+	failed := s.add(command("true"), func(t *dts.Task) { t.Status, t.LastError = dts.Failed, "exit code 2" })
+	s.get("/ui/tasks/"+failed.ID, 200).want("Last error: exit code 2")
+	s.why[failed.ID] = "It failed: exit code 2."
+	if d := s.get("/ui/tasks/"+failed.ID, 200); strings.Contains(d.text(), "Last error") {
+		t.Error("the error is told twice")
+	}
 	for reason, want := range map[dts.Reason]string{dts.ReasonOverlap: "This run waits for the run before it.", dts.ReasonBlackout: "This run waits for the end of a blackout."} {
 		waiting := s.add(command("true"), func(t *dts.Task) { t.WaitsFor = reason })
 		s.get("/ui/tasks/"+waiting.ID, 200).id("waits").want(want)

@@ -134,6 +134,14 @@ func TestProblemsAreShown(t *testing.T) {
 	s.get("/ui/", 200).want("Not ready: the store is being checked", "dts 1.2.3 · node n1")
 	s.status = dts.SchedulerStatus{ClockHeld: "the clock says 1970", NotReady: []string{"clock"}}
 	s.get("/ui/new", 200).want("Nothing is fired: the clock says 1970")
+	s.status.Clock = &dts.ClockStatus{Alerts: []string{"nothing fires: the clock says 1970", "the clock of server n2 is 150 ms behind"}}
+	d := s.get("/ui/new", 200)
+	d.want("Nothing is fired: the clock says 1970", "The clock of server n2 is 150 ms behind")
+	if strings.Contains(d.text(), "Nothing fires") {
+		t.Error("one thing is said twice")
+	}
+	s.status = dts.SchedulerStatus{Clock: s.status.Clock, NotReady: []string{"the store is being checked"}}
+	s.get("/ui/", 200).want("The clock of server n2", "Not ready: the store")
 }
 
 func TestNewNeedsItsOptions(t *testing.T) {

@@ -71,6 +71,20 @@ func TestPreviewOfAllRules(t *testing.T) {
 	}
 	d.want("After the outage: 12 missed since Tuesday 10:30: would run 1")
 
+	// What is so of each run is said once.
+	s.effects = func(p *dts.Preview) {
+		for i := range p.Instants {
+			p.Instants[i].Effects = []dts.PreviewEffect{{Kind: dts.EffectJitter, Text: "up to 10 m later"}}
+		}
+		p.Instants[0].Runs, p.Instants[0].Effects = false, nil
+		p.Instants[1].Effects = append(p.Instants[1].Effects, dts.PreviewEffect{Kind: dts.EffectDST, Text: "the clocks change"})
+	}
+	d = s.postPart("/ui/preview", allRules())
+	d.want("Each run: up to 10 m later")
+	if items := d.all("li", "", ""); len(items[1].class("effect")) != 1 || len(items[2].class("effect")) != 0 {
+		t.Errorf("it is said of the single ones too: %s", d.text())
+	}
+
 	// A time in UTC is said once.
 	form := cronForm()
 	form.Set("zone", "")
