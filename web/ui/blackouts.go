@@ -117,7 +117,7 @@ func newBlackoutRow(b *dts.Blackout, cal *dts.Calendar, now time.Time) blackoutR
 	case b.Calendar != "":
 		row.Zone = b.TimeZone
 	case b.Cron != "":
-		row.When, row.Zone = describe(dts.Schedule{Cron: b.Cron})+", for "+seconds(b.DurationSeconds), b.TimeZone
+		row.When, row.Zone = describe(dts.Schedule{Cron: b.Cron}, time.Time{})+", for "+seconds(b.DurationSeconds), b.TimeZone
 	default:
 		row.When = wallClock(b.Start.In(loc)) + " to " + wallTime(b.End.In(loc), b.Start.In(loc))
 	}

@@ -150,7 +150,7 @@ func windowNames(c *dts.Calendar) map[string]string {
 	names := map[string]string{}
 	for _, w := range c.Windows {
 		if w.Cron != "" {
-			names[w.Cron] = describe(dts.Schedule{Cron: w.Cron})
+			names[w.Cron] = describe(dts.Schedule{Cron: w.Cron}, time.Time{})
 		} else {
 			names[w.Start.UTC().Format(time.RFC3339)+"/"+w.End.UTC().Format(time.RFC3339)] = "A window by hand"
 		}

@@ -58,7 +58,7 @@ func (f *fake) Preview(_ context.Context, tenant string, q dts.PreviewRequest) (
 		s, seed = r.Schedule, r.Name
 	}
 	_, zone := zoneOf(s)
-	p := &dts.Preview{Description: describe(s), TimeZone: zone, AtBoot: s.Cron == "@reboot"}
+	p := &dts.Preview{Description: describe(s, f.now()), TimeZone: zone, AtBoot: s.Cron == "@reboot"}
 	list, err := instants(s, seed, f.now(), max(q.Count, 1))
 	if err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func (h *handler) listRecurring(ctx context.Context, p auth.Principal, q url.Val
 	}
 	for _, rt := range page.Items {
 		_, zone := zoneOf(rt.Schedule)
-		d.Recurring = append(d.Recurring, recurringRow{rt, describe(rt.Schedule), zone})
+		d.Recurring = append(d.Recurring, recurringRow{rt, describe(rt.Schedule, rt.CreatedAt), zone})
 	}
 	if page.Next != "" {
 		n := url.Values{"recurring": {page.Next}}

@@ -79,7 +79,7 @@ func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.P
 	d := recurringPage{shared: h.shared(r, ""), Target: viewTarget(rt.Spec), Facts: recurringFacts(rt), First: cursor == "",
 		Self: "/ui/recurring/" + id, recurringForms: forms}
 	loc, zone := zoneOf(rt.Schedule)
-	d.recurringRow = recurringRow{rt, describe(rt.Schedule), zone}
+	d.recurringRow = recurringRow{rt, describe(rt.Schedule, rt.CreatedAt), zone}
 	d.Alert = alert
 	if !d.First {
 		d.Self = withQuery(d.Self, "cursor", cursor)

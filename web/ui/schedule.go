@@ -8,13 +8,18 @@ import (
 	"dts/sched/cron"
 )
 
-// describe says a schedule in words: "At 03:10 on Sunday". The zone is said beside it.
-func describe(s dts.Schedule) string {
+// describe says a schedule in words: "At 03:10 on Sunday". The zone is said beside it. What a rule leaves open is
+// that of its start, or else of when it was created.
+func describe(s dts.Schedule, created time.Time) string {
 	loc, _ := zoneOf(s)
 	given, describe := s.Cron, cron.Describe
 	switch {
 	case s.RRule != "":
-		given, describe = s.RRule, func(rule string) (string, error) { return cron.DescribeRule(rule, s.StartTime.In(loc)) }
+		start := s.StartTime
+		if start.IsZero() {
+			start = created
+		}
+		given, describe = s.RRule, func(rule string) (string, error) { return cron.DescribeRule(rule, start.In(loc)) }
 	case s.Cron == "":
 		return cron.DescribeEvery(s.Interval())
 	}
