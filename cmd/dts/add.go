@@ -2,66 +2,60 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"dts"
-	"dts/sched/cron"
 	"dts/web/api"
 )
 
 func (a *app) addCommand() *cli.Command {
-	const when, what, how, recurring = "When", "What", "How", "For a recurring task"
+	const when, what, how = "When", "What", "How"
+	flags := []cli.Flag{
+		&cli.StringSliceFlag{Name: "cron", Category: when, Usage: "at the instants of the cron expression `E`: 5 fields, 6 with seconds first, @daily and the like, @reboot; can be repeated"},
+		&cli.StringFlag{Name: "every", Category: when, Usage: "at a fixed interval, a `DURATION` such as 90s, 1h or 2d"},
+		&cli.StringFlag{Name: "rrule", Category: when, Usage: "by the calendar rule `R` of RFC 5545, such as \"FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0\", from --start on"},
+		&cli.StringFlag{Name: "at", Category: when, Usage: "once, at `TIME`: 2026-03-01T08:00:00Z, \"2026-03-01 08:00\", 15:04 or \"tomorrow 09:00\""},
+		&cli.StringFlag{Name: "in", Category: when, Usage: "once, a `DURATION` from now"},
+		&cli.StringFlag{Name: "tz", Category: when, Usage: "IANA `ZONE` of --cron, --rrule and of times without an offset; default: this machine's"},
+
+		&cli.StringFlag{Name: "shell", Category: what, Usage: "a `LINE` for /bin/sh, in place of COMMAND"},
+		&cli.StringFlag{Name: "dir", Category: what, Usage: "the command's directory `D`; default: the one you are in"},
+		&cli.StringSliceFlag{Name: "env", Category: what, Usage: "an environment variable, `K=V`; can be repeated"},
+		&cli.StringFlag{Name: "user", Category: what, Usage: "run as the user `NAME`; the server must be root"},
+		&cli.StringFlag{Name: "stdin", Category: what, Usage: "the command's standard input: a `TEXT`, @FILE, or - for yours"},
+		&cli.StringFlag{Name: "url", Category: what, Usage: "call `U`, in place of a command"},
+		&cli.StringFlag{Name: "method", Category: what, Usage: "with the `METHOD`; default: POST"},
+		&cli.StringSliceFlag{Name: "header", Category: what, Usage: "and a header, `\"NAME: VALUE\"`; can be repeated"},
+		&cli.StringFlag{Name: "body", Category: what, Usage: "and a body: a `TEXT`, @FILE, or - for standard input"},
+
+		&cli.StringFlag{Name: "name", Category: how, Usage: "a `NAME` to call it by; default: the program or the host"},
+		&cli.StringFlag{Name: "description", Category: how, Usage: "a `TEXT` for people"},
+		&cli.StringSliceFlag{Name: "label", Category: how, Usage: "a label `K=V` to filter by; can be repeated"},
+		&cli.StringFlag{Name: "queue", Category: how, Usage: "the queue `NAME`; default: default"},
+		&cli.StringFlag{Name: "priority", Category: how, Usage: "`P` is high, medium or low"},
+		&cli.StringFlag{Name: "timeout", Category: how, Usage: "a run may take at most a `DURATION`; default: 5m"},
+		&cli.IntFlag{Name: "retries", Category: how, DefaultText: "2", Usage: "try again up to `N` times"},
+		&cli.StringFlag{Name: "backoff", Category: how, Usage: "how long to wait before that, `B`: 10s each time; 1s..10m doubling; or the list 10s,1m,5m"},
+		&cli.BoolFlag{Name: "at-most-once", Category: how, Usage: "never run it twice, even if a crash leaves it undone"},
+		&cli.StringFlag{Name: "expires", Category: how, Usage: "do not start a one-time task after `TIME`, or a duration after it was due"},
+		&cli.StringFlag{Name: "sla", Category: how, Usage: "it should start within a `DURATION`; default: 30s"},
+		&cli.StringFlag{Name: "idempotency-key", Category: how, Usage: "adding it again with the same `KEY` adds nothing"},
+	}
 	return &cli.Command{
 		Name: "add", Usage: "add a task or a recurring task", Category: "Tasks",
-		UsageText: "dts add [--cron E | --every D | --at T | --in D] [options] (--url U | --shell LINE | -- COMMAND…)",
-		Description: `With --cron or --every it is a recurring task; with --at, --in or neither it runs once. Without a
+		UsageText: "dts add [--cron E | --every D | --rrule R | --at T | --in D] [options] (--url U | --shell LINE | -- COMMAND…)",
+		Description: `With --cron, --every or --rrule it is a recurring task; with --at, --in or neither it runs once. Without a
 server on this machine it is written to the data directory, and nothing fires until dts serve runs.
 
 Examples:
    dts add --cron "*/5 * * * *" -- ./backup.sh
    dts add --name report --cron "30 8 * * mon-fri" --tz Europe/Berlin --shell 'make report | mail -s Report boss'
+   dts add --cron "0 9 * * mon-fri" --cron "0 11 * * sat" --exclude-calendar holidays --shift next -- ./open
    dts add --in 10m --url https://example.com/hook --header "X-Key: 1" --body '{"n": 1}'
    dts add --at "tomorrow 09:00" -- /usr/bin/notify-send Meeting`,
-		Flags: withConnection(
-			&cli.StringFlag{Name: "cron", Category: when, Usage: "at the instants of the cron expression `E`: 5 fields, 6 with seconds first, @daily and the like, @reboot"},
-			&cli.StringFlag{Name: "every", Category: when, Usage: "at a fixed interval, a `DURATION` such as 90s, 1h or 2d"},
-			&cli.StringFlag{Name: "at", Category: when, Usage: "once, at `TIME`: 2026-03-01T08:00:00Z, \"2026-03-01 08:00\", 15:04 or \"tomorrow 09:00\""},
-			&cli.StringFlag{Name: "in", Category: when, Usage: "once, a `DURATION` from now"},
-			&cli.StringFlag{Name: "tz", Category: when, Usage: "IANA `ZONE` of --cron and of times without an offset; default: this machine's"},
-
-			&cli.StringFlag{Name: "shell", Category: what, Usage: "a `LINE` for /bin/sh, in place of COMMAND"},
-			&cli.StringFlag{Name: "dir", Category: what, Usage: "the command's directory `D`; default: the one you are in"},
-			&cli.StringSliceFlag{Name: "env", Category: what, Usage: "an environment variable, `K=V`; can be repeated"},
-			&cli.StringFlag{Name: "user", Category: what, Usage: "run as the user `NAME`; the server must be root"},
-			&cli.StringFlag{Name: "stdin", Category: what, Usage: "the command's standard input: a `TEXT`, @FILE, or - for yours"},
-			&cli.StringFlag{Name: "url", Category: what, Usage: "call `U`, in place of a command"},
-			&cli.StringFlag{Name: "method", Category: what, Usage: "with the `METHOD`; default: POST"},
-			&cli.StringSliceFlag{Name: "header", Category: what, Usage: "and a header, `\"NAME: VALUE\"`; can be repeated"},
-			&cli.StringFlag{Name: "body", Category: what, Usage: "and a body: a `TEXT`, @FILE, or - for standard input"},
-
-			&cli.StringFlag{Name: "name", Category: how, Usage: "a `NAME` to call it by; default: the program or the host"},
-			&cli.StringFlag{Name: "description", Category: how, Usage: "a `TEXT` for people"},
-			&cli.StringSliceFlag{Name: "label", Category: how, Usage: "a label `K=V` to filter by; can be repeated"},
-			&cli.StringFlag{Name: "queue", Category: how, Usage: "the queue `NAME`; default: default"},
-			&cli.StringFlag{Name: "priority", Category: how, Usage: "`P` is high, medium or low"},
-			&cli.StringFlag{Name: "timeout", Category: how, Usage: "a run may take at most a `DURATION`; default: 5m"},
-			&cli.IntFlag{Name: "retries", Category: how, DefaultText: "2", Usage: "try again up to `N` times"},
-			&cli.StringFlag{Name: "backoff", Category: how, Usage: "how long to wait before that, `B`: 10s each time; 1s..10m doubling; or the list 10s,1m,5m"},
-			&cli.BoolFlag{Name: "at-most-once", Category: how, Usage: "never run it twice, even if a crash leaves it undone"},
-			&cli.StringFlag{Name: "expires", Category: how, Usage: "do not start a one-time task after `TIME`, or a duration after it was due"},
-			&cli.StringFlag{Name: "sla", Category: how, Usage: "it should start within a `DURATION`; default: 30s"},
-			&cli.StringFlag{Name: "idempotency-key", Category: how, Usage: "adding it again with the same `KEY` adds nothing"},
-
-			&cli.StringFlag{Name: "start", Category: recurring, Usage: "not before `TIME`"},
-			&cli.StringFlag{Name: "end", Category: recurring, Usage: "not after `TIME`"},
-			&cli.Int64Flag{Name: "max-runs", Category: recurring, DefaultText: "no limit", Usage: "at most `N` scheduled runs"},
-			&cli.StringFlag{Name: "catch-up", Category: recurring, Usage: "after an outage, `M`: latest runs the newest missed instant, skip none; default: latest"},
-			&cli.StringFlag{Name: "overlap", Category: recurring, Usage: "while it still runs, `M`: allow another run or skip it; default: allow"},
-			jsonFlag(),
-		),
+		Flags:  withConnection(append(append(flags, recurringFlags()...), jsonFlag())...),
 		Action: a.add,
 	}
 }
@@ -133,7 +127,7 @@ func (a *app) add(c *cli.Context) error {
 // addition reads the flags.
 func (a *app) addition(c *cli.Context, remote bool) (*addition, error) {
 	when := ""
-	for _, f := range []string{"cron", "every", "at", "in"} {
+	for _, f := range []string{"cron", "every", "rrule", "at", "in"} {
 		if !c.IsSet(f) {
 			continue
 		}
@@ -150,15 +144,15 @@ func (a *app) addition(c *cli.Context, remote bool) (*addition, error) {
 	if n.zone, err = a.zoneFor(c.String("tz")); err != nil {
 		return nil, err
 	}
-	if when == "cron" || when == "every" {
+	if when == "cron" || when == "every" || when == "rrule" {
 		if c.IsSet("expires") {
 			return nil, usagef("--expires: is for a task that runs once; give --end to end a schedule")
 		}
 		n.recurring, err = a.recurringRequest(c, spec, n)
 	} else {
-		for _, f := range []string{"start", "end", "max-runs", "catch-up", "overlap"} {
+		for _, f := range onlyRecurring() {
 			if c.IsSet(f) {
-				return nil, usagef("--%s: is for a recurring task, with --cron or --every", f)
+				return nil, usagef("--%s: is for a recurring task, with --cron, --every or --rrule", f)
 			}
 		}
 		n.task, err = a.taskRequest(c, spec, n)
@@ -199,42 +193,6 @@ func (a *app) taskRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.Task
 		q.ExpiresAt = api.At(at)
 	}
 	return q, nil
-}
-
-func (a *app) recurringRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.RecurringRequest, error) {
-	q := &api.RecurringRequest{Spec: spec, Cron: api.Expressions(c.String("cron")), MaxRuns: c.Int64("max-runs"), IdempotencyKey: c.String("idempotency-key")}
-	if c.IsSet("every") {
-		d, err := cron.ParseInterval(c.String("every"))
-		if err != nil {
-			return nil, usagef("--every: %s", err)
-		}
-		q.IntervalSeconds = api.Interval(d.Seconds())
-	} else if strings.TrimSpace(string(q.Cron)) == "" {
-		return nil, usagef("--cron: is empty; it needs 5 fields: minute hour day-of-month month day-of-week")
-	}
-	if s := (dts.Schedule{Cron: string(q.Cron)}); q.Cron != "" && zoneMatters(&s) {
-		q.TimeZone, n.zoneSaid = n.zone.name, true
-	}
-	for _, x := range []struct {
-		flag string
-		to   *api.TimeText
-	}{{"start", &q.StartTime}, {"end", &q.EndTime}} {
-		if !c.IsSet(x.flag) {
-			continue
-		}
-		at, local, err := parseWhen(c.String(x.flag), n.zone.loc, a.now())
-		if err != nil {
-			return nil, usagef("--%s: %s", x.flag, err)
-		}
-		n.zoneSaid = n.zoneSaid || local
-		*x.to = api.At(at)
-	}
-	var err error
-	if q.CatchUpMode, err = choice(c, "catch-up", map[string]dts.CatchUpMode{"latest": dts.RunLatest, "skip": dts.SkipMissed}); err != nil {
-		return nil, err
-	}
-	q.OverlapPolicy, err = choice(c, "overlap", map[string]dts.OverlapPolicy{"allow": dts.OverlapAllow, "skip": dts.OverlapSkip})
-	return q, err
 }
 
 // printAdded says what was added.

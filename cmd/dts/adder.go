@@ -141,9 +141,10 @@ func newRecurring(q api.RecurringRequest, now time.Time) (*dts.RecurringTask, er
 	at := dts.Micros(now)
 	r := &dts.RecurringTask{
 		ID: dts.NewID(now), Spec: q.Spec, Status: dts.Active, CreatedAt: at, UpdatedAt: at, CreatedBy: "cli",
-		CatchUpMode: q.CatchUpMode, MisfireAfterSeconds: q.MisfireAfterSeconds, OverlapPolicy: q.OverlapPolicy,
+		CatchUpMode: q.CatchUpMode, MisfireAfterSeconds: q.MisfireAfterSeconds, CatchUpWindowSeconds: q.CatchUpWindowSeconds,
+		CatchUpLimit: q.CatchUpLimit, CatchUpPacingSeconds: q.CatchUpPacingSeconds, OverlapPolicy: q.OverlapPolicy,
 		IdempotencyKey: q.IdempotencyKey, RequestHash: requestHash(q.IdempotencyKey, q),
-		Schedule: dts.Schedule{Cron: string(q.Cron), IntervalSeconds: float64(q.IntervalSeconds), TimeZone: q.TimeZone, MaxRuns: q.MaxRuns},
+		Schedule: scheduleOf(&q),
 	}
 	r.Shard = dts.ShardOf(r.ID)
 	var err error

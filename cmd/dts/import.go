@@ -40,7 +40,7 @@ A line that cannot be carried over is refused by file and line, and then nothing
 				&cli.StringFlag{Name: "user", Usage: "run lines without a user field as the user `NAME`; default: the file's name in /var/spool/cron, else the server's user"},
 				&cli.StringFlag{Name: "tz", Usage: "IANA `ZONE` of lines without CRON_TZ; default: this machine's"},
 				&cli.StringFlag{Name: "name-prefix", Usage: "put `TEXT` before the names"},
-				&cli.StringFlag{Name: "catch-up", Usage: "after an outage, `M`: latest runs the newest missed instant, skip none; default: skip"},
+				&cli.StringFlag{Name: "catch-up", Usage: catchUpUsage + "; default: skip"},
 				jsonFlag(),
 			)...),
 			Action: a.importCrontab,

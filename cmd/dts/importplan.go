@@ -46,7 +46,7 @@ func (a *app) planImport(c *cli.Context) (*importPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	catchUp, err := choice(c, "catch-up", map[string]dts.CatchUpMode{"latest": dts.RunLatest, "skip": dts.SkipMissed})
+	catchUp, err := choice(c, "catch-up", catchUpWords)
 	if err != nil {
 		return nil, err
 	}

@@ -238,12 +238,7 @@ func choice[T any](c *cli.Context, flag string, words map[string]T) (T, error) {
 	text := c.String(flag)
 	v, ok := words[strings.ToLower(text)]
 	if c.IsSet(flag) && !ok {
-		known := make([]string, 0, len(words))
-		for w := range words {
-			known = append(known, w)
-		}
-		slices.Sort(known)
-		return v, usagef("--%s: %q is not known; use %s", flag, clip(text, 20), strings.Join(known, " or "))
+		return v, usagef("--%s: %q is not known; use %s", flag, clip(clean(text), 20), oneOf(words))
 	}
 	return v, nil
 }
