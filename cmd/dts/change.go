@@ -105,17 +105,26 @@ func (a *app) pauseCommand() *cli.Command {
 }
 
 func (a *app) resumeCommand() *cli.Command {
+	catchUp := false
 	return a.changeCommand(change{
 		name: "resume", usage: "resume a paused recurring task",
+		flags: []cli.Flag{&cli.BoolFlag{Name: "catch-up", Usage: "do with the instants of the pause what its catch-up mode does with missed ones; else they do not run"}},
+		prepare: func(c *cli.Context) error {
+			catchUp = c.Bool("catch-up")
+			return nil
+		},
 		do: func(ctx context.Context, l *link, x thing) (any, string, error) {
 			if x.recurring == nil {
 				return nil, "", failf("%s runs once; only a recurring task can be resumed", x.what())
 			}
-			r, err := l.Resume(ctx, x.recurring.ID, false)
+			r, err := l.Resume(ctx, x.recurring.ID, catchUp)
 			if err != nil {
 				return nil, "", err
 			}
 			line := a.bold(displayName(&r.Spec)) + " is active again"
+			if catchUp && r.CatchUpMode == dts.SkipMissed {
+				line += "; it makes up for nothing, because its catch-up mode is to skip"
+			}
 			if !r.NextRunAt.IsZero() {
 				line += "; its next run is due " + relative(r.NextRunAt, a.now())
 			}

@@ -129,8 +129,11 @@ func scheduleWords(s *dts.Schedule) string {
 	return d
 }
 
-// zoneMatters reports whether the zone changes when a schedule fires.
+// zoneMatters reports whether the zone changes when a schedule fires. The days of calendars are those of the zone.
 func zoneMatters(s *dts.Schedule) bool {
+	if s.RRule != "" || len(s.ExcludeCalendars)+len(s.RequireCalendars) > 0 {
+		return true
+	}
 	if s.Cron == "" || strings.HasPrefix(strings.ToLower(s.Cron), "@reboot") || strings.Contains(s.Cron, "TZ=") {
 		return false
 	}
@@ -164,6 +167,14 @@ func nextOf(s *dts.Schedule, name string, now time.Time, n int) ([]time.Time, er
 		list = append(list, at)
 	}
 	return list, nil
+}
+
+// zoneOfTask is the zone in which the instants of a recurring task are shown and read: its own where that matters.
+func (a *app) zoneOfTask(r *dts.RecurringTask) *time.Location {
+	if loc, err := cron.LoadLocation(r.TimeZone); err == nil && zoneMatters(&r.Schedule) {
+		return loc
+	}
+	return a.loc
 }
 
 // instants writes a list of times, each with its distance.

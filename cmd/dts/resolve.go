@@ -116,3 +116,15 @@ func (l *link) newestRun(ctx context.Context, id string) (*dts.Task, error) {
 	}
 	return nil, nil
 }
+
+// resolveRecurring finds the recurring task that ref means; done says what was to happen to it.
+func (l *link) resolveRecurring(ctx context.Context, ref, done string) (*dts.RecurringTask, error) {
+	x, err := l.resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if x.recurring == nil {
+		return nil, failf("%s runs once; only a recurring task can be %s", x.what(), done)
+	}
+	return x.recurring, nil
+}

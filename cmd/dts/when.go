@@ -62,6 +62,37 @@ func parseWhen(text string, loc *time.Location, now time.Time) (at time.Time, lo
 	return at, false, fmt.Errorf("%q is not a time; %s", s, whenHelp)
 }
 
+// parsePast reads an instant that is over, for a flag: what parseWhen reads, where a time of day is the last one of
+// that name; `yesterday` with a time of day; or a duration, which is so long ago.
+func parsePast(flag, text string, loc *time.Location, now time.Time) (time.Time, error) {
+	s := strings.ToLower(strings.TrimSpace(text))
+	if d, err := parseSpan(flag, s, 1); err == nil {
+		return now.Add(-d), nil
+	}
+	tod, yesterday := strings.CutPrefix(s, "yesterday ")
+	for _, form := range clockForms {
+		at, err := time.Parse(form, strings.TrimSpace(tod))
+		if err != nil {
+			continue
+		}
+		y, m, d := now.In(loc).Date()
+		wall := time.Date(y, m, d, at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+		if today, err := resolveLocal(wall, loc); err == nil && !yesterday && !today.After(now) {
+			return today, nil
+		}
+		past, err := resolveLocal(wall.AddDate(0, 0, -1), loc)
+		if err != nil {
+			return past, usagef("%s: %s", flag, err)
+		}
+		return past, nil
+	}
+	at, _, err := parseWhen(text, loc, now)
+	if err != nil {
+		return at, usagef("%s: %s, or a duration such as 2h", flag, err)
+	}
+	return at, nil
+}
+
 // resolveLocal returns the first instant at which clocks in loc show wall, which is given in UTC. Where they
 // were put forward over it there is none.
 func resolveLocal(wall time.Time, loc *time.Location) (time.Time, error) {
