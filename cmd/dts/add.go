@@ -116,7 +116,13 @@ func (a *app) add(c *cli.Context) error {
 			err = a.printJSON(made.recurring)
 		}
 	} else {
-		a.printAdded(made, n, existed)
+		var next []dts.PreviewInstant
+		if made.recurring != nil {
+			if next, err = w.next(c.Context, made.recurring, 3); err != nil {
+				return fmt.Errorf("it was added, but when it runs cannot be told: %w", err)
+			}
+		}
+		a.printAdded(made, n, existed, next)
 	}
 	if w.offline() {
 		a.notef("no server runs; this is saved in %s, and nothing fires until: dts serve", l.dataDir)
@@ -193,71 +199,4 @@ func (a *app) taskRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.Task
 		q.ExpiresAt = api.At(at)
 	}
 	return q, nil
-}
-
-// printAdded says what was added.
-func (a *app) printAdded(made thing, n *addition, existed bool) {
-	verb := "Added"
-	if existed {
-		verb = "There was already"
-	}
-	if t := made.task; t != nil {
-		a.printf("%s task %s\n", verb, a.bold(displayName(&t.Spec)))
-		at := clock(t.RunAt, n.zone.loc) + a.dim("  "+relative(t.RunAt, a.now()))
-		if t.RunAt.Sub(t.CreatedAt) < time.Millisecond && !t.Status.Terminal() {
-			at = "at once"
-		}
-		list := append([]fact{{"Runs", target(&t.Spec)}}, details(&t.Spec)...)
-		list = append(list, fact{"When", at})
-		if !t.ExpiresAt.IsZero() {
-			list = append(list, fact{"Expires", clock(t.ExpiresAt, n.zone.loc)})
-		}
-		a.facts(append(list, fact{"Limits", limits(&t.Spec, t.MaxAttempts)}, fact{"Id", t.ID}))
-		a.printf("%s\n", a.dim("Follow it with: dts logs -f "+t.ID))
-		return
-	}
-	r := made.recurring
-	a.printf("%s recurring task %s\n", verb, a.bold(displayName(&r.Spec)))
-	list := append([]fact{{"Runs", target(&r.Spec)}}, details(&r.Spec)...)
-	list = append(list, a.scheduleFacts(r, n.zone)...)
-	a.facts(append(list, fact{"Limits", limits(&r.Spec, r.Retry.MaxAttempts)}, fact{"Id", r.ID}))
-	ref := r.Name
-	if ref == "" {
-		ref = r.ID
-	}
-	a.printf("%s\n", a.dim("See what ran with: dts show "+words([]string{clean(ref)})))
-}
-
-// scheduleFacts says when a recurring task fires.
-func (a *app) scheduleFacts(r *dts.RecurringTask, z zone) []fact {
-	text := scheduleWords(&r.Schedule)
-	if r.Cron != "" {
-		text += "  " + a.dim(clean(r.Cron))
-	}
-	list := []fact{{"Schedule", text}}
-	if zoneMatters(&r.Schedule) {
-		list = append(list, fact{"Time zone", z.String()})
-	}
-	from := a.now()
-	s := r.Schedule
-	if r.Cron == "" && s.StartTime.IsZero() && !r.NextRunAt.IsZero() {
-		s.StartTime = r.NextRunAt // the anchor is where the server put it
-	}
-	next, err := nextOf(&s, r.Name, from, 3)
-	switch {
-	case err == nil && len(next) > 0:
-		list = append(list, fact{"Next", a.instants(next, z.loc)})
-	case err == nil:
-		list = append(list, fact{"Next", "never again"})
-	}
-	if r.StartTime.After(from) && !r.StartTime.Equal(r.NextRunAt) {
-		list = append(list, fact{"From", clock(r.StartTime, z.loc)})
-	}
-	if !r.EndTime.IsZero() {
-		list = append(list, fact{"Until", clock(r.EndTime, z.loc)})
-	}
-	if r.MaxRuns > 0 {
-		list = append(list, fact{"At most", count(int(r.MaxRuns), "run")})
-	}
-	return list
 }

@@ -82,6 +82,22 @@ func (w *adder) recurring(ctx context.Context, q api.RecurringRequest) (r *dts.R
 	return made, made.ID != n.ID, nil
 }
 
+// next returns the next n instants of a recurring task that was added, with what changes them.
+func (w *adder) next(ctx context.Context, r *dts.RecurringTask, n int) ([]dts.PreviewInstant, error) {
+	if w.off == nil {
+		p, err := w.l.Preview(ctx, api.PreviewRequest{RecurringTaskID: r.ID, Count: n})
+		if err != nil {
+			return nil, err
+		}
+		return p.Instants, nil
+	}
+	next, err := nextOf(&r.Schedule, r.Name, w.now(), n)
+	if errors.Is(err, cron.ErrReboot) {
+		return nil, nil
+	}
+	return plainInstants(next), err
+}
+
 // freeName returns name, or name-2 and so on where recurring tasks have it: a name that nobody chose should
 // not be in the way of finding things. Without a server nothing can be looked up, and the name stays.
 func (w *adder) freeName(ctx context.Context, name string) (string, error) {

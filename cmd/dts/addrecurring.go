@@ -134,7 +134,7 @@ func repeats(c *cli.Context, q *api.RecurringRequest) error {
 				return usagef("--cron: is empty; it needs 5 fields: minute hour day-of-month month day-of-week")
 			}
 		}
-		q.Cron = strings.Join(c.StringSlice("cron"), "\n")
+		q.Cron = api.Expressions(strings.Join(c.StringSlice("cron"), "\n"))
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func missedRules(c *cli.Context, q *api.RecurringRequest) error {
 // scheduleOf is the schedule of a request without its start and end.
 func scheduleOf(q *api.RecurringRequest) dts.Schedule {
 	return dts.Schedule{
-		Cron: q.Cron, IntervalSeconds: float64(q.IntervalSeconds), RRule: q.RRule, TimeZone: q.TimeZone, MaxRuns: q.MaxRuns,
+		Cron: string(q.Cron), IntervalSeconds: float64(q.IntervalSeconds), RRule: q.RRule, TimeZone: q.TimeZone, MaxRuns: q.MaxRuns,
 		DSTGap: q.DSTGap, DSTOverlap: q.DSTOverlap, JitterSeconds: q.JitterSeconds,
 		ExcludeCalendars: q.ExcludeCalendars, RequireCalendars: q.RequireCalendars, CalendarShift: q.CalendarShift,
 	}

@@ -129,6 +129,38 @@ func scheduleWords(s *dts.Schedule) string {
 	return d
 }
 
+// scheduleText says a schedule in English, and its expressions beside it or below it.
+func (a *app) scheduleText(s *dts.Schedule) string {
+	expressions := expressionsOf(s)
+	text := scheduleWords(s)
+	if len(expressions) == 1 {
+		return text + "  " + a.dim(expressions[0])
+	}
+	for _, e := range expressions {
+		text += "\n" + a.dim(e)
+	}
+	return text
+}
+
+// expressionsOf returns a schedule's cron expressions or its rule, without blank lines; nothing for an interval.
+func expressionsOf(s *dts.Schedule) []string {
+	var list []string
+	for line := range strings.SplitSeq(cmp.Or(s.Cron, s.RRule), "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, clean(line))
+		}
+	}
+	return list
+}
+
+// shortSchedule is a schedule as it was given, for a table.
+func shortSchedule(s *dts.Schedule) string {
+	if list := expressionsOf(s); len(list) > 0 {
+		return clip(strings.Join(list, "; "), 40)
+	}
+	return "every " + distance(s.Interval())
+}
+
 // zoneMatters reports whether the zone changes when a schedule fires. The days of calendars are those of the zone.
 func zoneMatters(s *dts.Schedule) bool {
 	if s.RRule != "" || len(s.ExcludeCalendars)+len(s.RequireCalendars) > 0 {
@@ -175,15 +207,6 @@ func (a *app) zoneOfTask(r *dts.RecurringTask) *time.Location {
 		return loc
 	}
 	return a.loc
-}
-
-// instants writes a list of times, each with its distance.
-func (a *app) instants(list []time.Time, loc *time.Location) string {
-	lines := make([]string, len(list))
-	for i, at := range list {
-		lines[i] = clock(at, loc) + a.dim("  "+relative(at, a.now()))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // limits says how often and how long a task may run.

@@ -100,19 +100,37 @@ func TestShown(t *testing.T) {
 	})
 	golden(t, "recurring-task", func(a *app) {
 		r := exampleRecurring()
-		next := []*dts.Task{{DueAt: r.NextRunAt}, {DueAt: r.NextRunAt.Add(24 * time.Hour)}}
-		a.printRecurring(r, next)
+		r.Cron += "\n0 12 * * sat"
+		r.JitterSeconds, r.DSTGap, r.DSTOverlap = 120, dts.GapSkip, dts.OverlapSecond
+		r.ExcludeCalendars, r.RequireCalendars, r.CalendarShift = []string{"holidays", "freeze"}, []string{"office"}, dts.ShiftPrevious
+		r.CatchUpMode, r.CatchUpLimit, r.CatchUpPacingSeconds, r.CatchUpWindowSeconds, r.MisfireAfterSeconds = dts.RunAllMissed, 10, 5, 86400, 300
+		day := 24 * time.Hour
+		next := []*dts.Task{{ScheduledAt: r.NextRunAt}, {ScheduledAt: r.NextRunAt.Add(2 * day)}, {ScheduledAt: r.NextRunAt.Add(3 * day)}}
+		for _, t := range next {
+			t.DueAt = t.ScheduledAt.Add(r.Jitter())
+		}
+		next[2].DueAt = next[2].DueAt.Add(time.Hour)
+		a.printRecurring(r, upcoming(r, next, &dts.Preview{Instants: []dts.PreviewInstant{
+			{UTC: r.NextRunAt, Runs: true, Effects: []dts.PreviewEffect{{Kind: dts.EffectDST, Text: "the clock is put forward over 02:30: it runs at the end of the gap"}}},
+			{UTC: r.NextRunAt.Add(day), Effects: []dts.PreviewEffect{{Kind: dts.EffectCalendar, Text: "excluded by holidays: \x1b[2JShrove Tuesday"}}},
+			{UTC: r.NextRunAt.Add(2 * day), Runs: true},
+			{UTC: r.NextRunAt.Add(9 * day)},
+		}}))
 		ran := exampleTasks()[2]
 		ran.StartedAt, ran.Origin = ran.CompletedAt.Add(-910*time.Millisecond), dts.OriginSchedule
 		a.ledgerTable([]dts.Occurrence{
 			{ScheduledAt: ago(10 * time.Hour), Task: ran},
 			{ScheduledAt: ago(34 * time.Hour), Skip: &dts.Skip{From: ago(82 * time.Hour), Count: 3, Reason: dts.ReasonPaused, Note: "moving house"}},
 			{ScheduledAt: ago(100 * time.Hour), Skip: &dts.Skip{Count: 1, Reason: dts.ReasonOverlap}},
-		})
+			{ScheduledAt: ago(101 * time.Hour), Skip: &dts.Skip{Count: 1, Reason: dts.ReasonCalendar, Note: "holidays: Shrove Tuesday; moved to Wed 02:30"}},
+			{ScheduledAt: ago(102 * time.Hour), Task: &dts.Task{Status: dts.Skipped, SkipReason: dts.ReasonBlackout, LastError: "database upgrade"}},
+			{ScheduledAt: ago(time.Hour), Task: &dts.Task{Status: dts.Pending, WaitsFor: dts.ReasonBlackout, RunAt: ago(-90 * time.Minute)}},
+			{ScheduledAt: ago(time.Minute), Task: &dts.Task{Status: dts.Pending, WaitsFor: dts.ReasonOverlap, Origin: dts.OriginCatchUp}},
+		}, berlin(t))
 	})
 	golden(t, "status", func(a *app) {
 		a.printStatus(&dts.SchedulerStatus{
-			Node: "n1", Version: "1.2.3", StartedAt: ago(50 * time.Hour), Now: goldenNow, Timer: "timerfd", ClockSteps: 1,
+			Node: "n1", Version: "1.2.3", StartedAt: ago(50 * time.Hour), Now: goldenNow, Timer: "timerfd", Clock: &dts.ClockStatus{Steps: 1, Synchronised: ptr(true), EstimatedErrUS: 1500},
 			NotReady: []string{"the disk is full"}, Shards: []dts.ShardStatus{{From: 0, To: 63, Term: 3}}, HeapSize: 12, Claimed: 2, LagUS: 2_500_000,
 			NextWakeAt: ago(-4 * time.Minute), Pools: []dts.PoolStatus{{TargetType: dts.HTTPCallback, Slots: 256, Running: 3}, {TargetType: dts.Command, Slots: 64, Running: 64, Ready: 7}},
 			UnwrittenRuns: 1, StoreError: "database or disk is full", StoreErrorFrom: ago(time.Minute),
@@ -122,6 +140,8 @@ func TestShown(t *testing.T) {
 		s := &dts.SchedulerStatus{
 			Node: "019ca8f0-0000-7000-8000-0000a1b2c3d4", Version: "1.2.3", StartedAt: ago(50 * time.Hour), Now: goldenNow, Timer: "timerfd", Ready: true,
 			Shards: []dts.ShardStatus{{From: 0, To: 20, Term: 3}, {From: 40, To: 40, Term: 7}}, Lease: &dts.LeaseStatus{SecondsLeft: 12.345},
+			Clock: &dts.ClockStatus{Steps: 2, LastStepAt: ago(time.Hour), LastStepMS: -3_600_000, Synchronised: ptr(false), MaxSkewMS: 2500,
+				Alerts: []string{"the clock of server dts-3 is 2.5 s ahead of this server's"}},
 			Nodes: []dts.NodeStatus{
 				{ID: "019ca8f0-0000-7000-8000-0000a1b2c3d4", Address: "http://10.0.0.1:8420", Version: "1.2.3", State: "ALIVE", Shards: 22, SeenSecondsAgo: 1.234, Self: true},
 				{ID: "019ca8f0-0000-7000-8000-000099999999", Address: "http://10.0.0.2:8420", Version: "1.2.3", State: "ALIVE", Shards: 42, SeenSecondsAgo: 3.9, ClockSkewMS: -73},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -84,7 +85,9 @@ func (a *app) dryRun(c *cli.Context, p *importPlan) error {
 		if i > 0 {
 			a.printf("\n")
 		}
-		a.printJob(j)
+		if err := a.printJob(j); err != nil {
+			return err
+		}
 	}
 	if !c.Bool("json") {
 		a.printf("\nWould add %s. Nothing was added.\n", count(len(p.jobs), "recurring task"))
@@ -96,11 +99,16 @@ func (a *app) dryRun(c *cli.Context, p *importPlan) error {
 	return nil
 }
 
-func (a *app) printJob(j *job) {
+func (a *app) printJob(j *job) error {
 	a.printf("%s  %s\n", a.bold(displayName(&j.request.Spec)), a.dim(clean(fmt.Sprintf("%s:%d", j.file, j.entry.Line))))
 	r := &dts.RecurringTask{Spec: j.request.Spec, Schedule: dts.Schedule{Cron: string(j.request.Cron), TimeZone: j.request.TimeZone}}
 	list := append([]fact{{"Runs", target(&r.Spec)}}, details(&r.Spec)...)
-	a.facts(append(list, a.scheduleFacts(r, j.zone)...))
+	next, err := nextOf(&r.Schedule, r.Name, a.now(), 3)
+	if err != nil && !errors.Is(err, cron.ErrReboot) {
+		return err
+	}
+	a.facts(append(list, a.scheduleFacts(r, j.zone, plainInstants(next))...))
+	return nil
 }
 
 // importNotes tells once what does not come along.

@@ -212,7 +212,7 @@ func (q *listing) findTasks(ctx context.Context, l *link) (list []*dts.Task, mor
 // planned reports whether a task is an occurrence that waits for its time: the recurring task's row tells
 // of it.
 func planned(t *dts.Task) bool {
-	return t.RecurringTaskID != "" && t.Origin == dts.OriginSchedule && t.Status == dts.Pending && t.Attempts == 0
+	return t.RecurringTaskID != "" && t.Origin == dts.OriginSchedule && t.Status == dts.Pending && t.Attempts == 0 && t.WaitsFor == ""
 }
 
 // scan collects tasks that keep wants, at most limit of them, looking at no more than look; 0 is no limit.
@@ -249,10 +249,6 @@ func (a *app) recurringTable(list []*dts.RecurringTask) {
 		if r.Name == "" || names[r.Name] > 1 {
 			byID = append(byID, fmt.Sprintf("  %s  %s, %s", r.ID, name, strings.ToLower(scheduleWords(&r.Schedule)[:1])+scheduleWords(&r.Schedule)[1:]))
 		}
-		schedule := clean(r.Cron)
-		if schedule == "" {
-			schedule = "every " + distance(r.Interval())
-		}
 		next := relative(r.NextRunAt, now)
 		switch r.Status {
 		case dts.Paused:
@@ -271,7 +267,7 @@ func (a *app) recurringTable(list []*dts.RecurringTask) {
 		if !r.LastRunAt.IsZero() {
 			last = a.status(string(r.LastStatus)) + " " + relative(r.LastRunAt, now)
 		}
-		rows = append(rows, []string{name, schedule, next, last, fmt.Sprint(r.RunsCount)})
+		rows = append(rows, []string{name, shortSchedule(&r.Schedule), next, last, fmt.Sprint(r.RunsCount)})
 	}
 	a.table([]string{"RECURRING", "SCHEDULE", "NEXT", "LAST RUN", "RUNS"}, rows, 0)
 	if len(byID) > 0 {
@@ -291,6 +287,10 @@ func (a *app) taskTable(list []*dts.Task) {
 // taskWhen is the instant that matters about a task in its state.
 func (a *app) taskWhen(t *dts.Task, now time.Time) string {
 	switch {
+	case t.Status == dts.Pending && t.WaitsFor == dts.ReasonOverlap:
+		return "after the run before"
+	case t.Status == dts.Pending && t.WaitsFor == dts.ReasonBlackout:
+		return "after a blackout, " + relative(t.RunAt, now)
 	case t.Status == dts.Pending:
 		return relative(t.RunAt, now)
 	case t.Status == dts.Running && !t.StartedAt.IsZero():

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"dts"
+	"dts/web/api"
 )
 
 // maxPreview is how many instants the server tells at most.
@@ -32,7 +33,7 @@ func (a *app) preview(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	q := dts.PreviewRequest{Count: c.Int("count")}
+	q := api.PreviewRequest{Count: c.Int("count")}
 	if q.Count < 1 || q.Count > maxPreview {
 		return usagef("--count: is %d; use 1 to %d", q.Count, maxPreview)
 	}
@@ -43,14 +44,18 @@ func (a *app) preview(c *cli.Context) error {
 		}
 		loc := a.zoneOfTask(r)
 		if c.IsSet("from") {
-			if q.From, _, err = parseWhen(c.String("from"), loc, a.now()); err != nil {
+			from, _, err := parseWhen(c.String("from"), loc, a.now())
+			if err != nil {
 				return usagef("--from: %s", err)
 			}
+			q.From = api.At(from)
 		}
 		if c.IsSet("since") {
-			if q.Since, err = parsePast("--since", c.String("since"), loc, a.now()); err != nil {
+			since, err := parsePast("--since", c.String("since"), loc, a.now())
+			if err != nil {
 				return err
 			}
+			q.Since = api.At(since)
 		}
 		q.RecurringTaskID = r.ID
 		p, err := l.Preview(c.Context, q)

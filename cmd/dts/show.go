@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"dts"
-	"dts/sched/cron"
 	"dts/web/api"
 )
 
@@ -77,6 +76,8 @@ func (a *app) printTask(t *dts.Task) {
 	switch {
 	case t.Status == dts.Skipped:
 		status += ": " + reason(t.SkipReason)
+	case waits(t) != "":
+		status += ", " + waits(t)
 	case t.Status == dts.Pending && t.Attempts > 0:
 		status += ", waits for another attempt"
 	}
@@ -85,6 +86,9 @@ func (a *app) printTask(t *dts.Task) {
 	list = append(list, fact{"Due", clock(t.DueAt, a.loc) + a.dim("  "+relative(t.DueAt, now))})
 	if !t.DueAt.Equal(t.ScheduledAt) {
 		list = append(list, fact{"Was planned", clock(t.ScheduledAt, a.loc)})
+	}
+	if t.WaitsFor == dts.ReasonBlackout && t.RunAt.After(now) {
+		list = append(list, fact{"Blackout until", clock(t.RunAt, a.loc) + a.dim("  "+relative(t.RunAt, now))})
 	}
 	if t.Status == dts.Pending && !t.NextAttemptAt.IsZero() {
 		list = append(list, fact{"Next attempt", clock(t.NextAttemptAt, a.loc) + a.dim("  "+relative(t.NextAttemptAt, now))})
@@ -106,7 +110,7 @@ func (a *app) printTask(t *dts.Task) {
 		list = append(list, fact{"Expires", clock(t.ExpiresAt, a.loc)})
 	}
 	if t.RecurringTaskID != "" {
-		list = append(list, fact{"Recurring task", t.RecurringTaskID + " (" + strings.ToLower(string(t.Origin)) + ")"})
+		list = append(list, fact{"Recurring task", t.RecurringTaskID + " (" + originWords(t.Origin) + ")"})
 	}
 	list = append(list, specFacts(&t.Spec)...)
 	list = append(list, fact{"Limits", limits(&t.Spec, t.MaxAttempts)},
@@ -188,138 +192,6 @@ func (a *app) outputTail(t *dts.Task, out *api.OutputAnswer) {
 	}
 }
 
-func (a *app) showRecurring(ctx context.Context, l *link, r *dts.RecurringTask, asJSON bool) error {
-	next, err := l.Upcoming(ctx, r.ID, shownNext)
-	if err != nil {
-		return err
-	}
-	ledger, err := l.pastOccurrences(ctx, r.ID, a.now(), shownLedger)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return a.printJSON(struct {
-			Recurring *dts.RecurringTask `json:"recurring_task"`
-			Upcoming  []*dts.Task        `json:"upcoming"`
-			Ledger    []dts.Occurrence   `json:"occurrences"`
-		}{r, append([]*dts.Task{}, next...), append([]dts.Occurrence{}, ledger...)})
-	}
-	a.printRecurring(r, next)
-	a.ledgerTable(ledger)
-	return nil
-}
-
-// pastOccurrences returns the newest lines of the ledger without what is still planned.
-func (l *link) pastOccurrences(ctx context.Context, id string, now time.Time, limit int) ([]dts.Occurrence, error) {
-	var list []dts.Occurrence
-	seen := 0
-	for o, err := range l.AllOccurrences(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		if o.Task == nil || !planned(o.Task) || o.Task.DueAt.Before(now) {
-			list = append(list, o)
-		}
-		if seen++; len(list) == limit || seen == maxScan {
-			break
-		}
-	}
-	return list, nil
-}
-
-func (a *app) printRecurring(r *dts.RecurringTask, next []*dts.Task) {
-	a.printf("%s  %s\n", a.bold(displayName(&r.Spec)), a.status(string(r.Status)))
-	loc := a.loc
-	if zone, err := cron.LoadLocation(r.TimeZone); err == nil && zoneMatters(&r.Schedule) {
-		loc = zone
-	}
-	list := append([]fact{{"Id", r.ID}, {"About", clean(r.Description)}, {"Runs", target(&r.Spec)}}, details(&r.Spec)...)
-	text := scheduleWords(&r.Schedule)
-	if r.Cron != "" {
-		text += "  " + a.dim(clean(r.Cron))
-	}
-	list = append(list, fact{"Schedule", text})
-	if zoneMatters(&r.Schedule) {
-		list = append(list, fact{"Time zone", loc.String()})
-	}
-	if r.Status == dts.Paused {
-		text := "since " + clock(r.PausedAt, a.loc)
-		if !r.PausedUntil.IsZero() {
-			text += ", until " + clock(r.PausedUntil, a.loc)
-		}
-		if r.PauseNote != "" {
-			text += ": " + clean(r.PauseNote)
-		}
-		list = append(list, fact{"Paused", text})
-	}
-	times := make([]time.Time, len(next))
-	for i, t := range next {
-		times[i] = t.DueAt
-	}
-	if len(times) > 0 {
-		list = append(list, fact{"Next", a.instants(times, loc)})
-	}
-	if r.StartTime.After(a.now()) && !r.StartTime.Equal(r.NextRunAt) {
-		list = append(list, fact{"From", clock(r.StartTime, loc)})
-	}
-	if !r.EndTime.IsZero() {
-		list = append(list, fact{"Until", clock(r.EndTime, loc)})
-	}
-	runs := fmt.Sprintf("%d ended, %d of them well", r.RunsCount, r.CompletedCount)
-	if r.MaxRuns > 0 {
-		runs += fmt.Sprintf("; at most %d", r.MaxRuns)
-	}
-	list = append(list, fact{"Scheduled runs", runs})
-	list = append(list, specFacts(&r.Spec)...)
-	missed := "after an outage it runs the newest missed instant"
-	if r.CatchUpMode == dts.SkipMissed {
-		missed = "what is missed in an outage does not run"
-	}
-	overlap := "a run may overlap the one before"
-	if r.OverlapPolicy == dts.OverlapSkip {
-		overlap = "while a run lasts, the next is skipped"
-	}
-	a.facts(append(list, fact{"Rules", missed + ";\n" + overlap}, fact{"Limits", limits(&r.Spec, r.Retry.MaxAttempts)},
-		fact{"Added", clock(r.CreatedAt, a.loc) + by(r.CreatedBy)}))
-}
-
-func (a *app) ledgerTable(ledger []dts.Occurrence) {
-	if len(ledger) == 0 {
-		a.printf("\n%s\n", a.dim("It has not run yet."))
-		return
-	}
-	var rows [][]string
-	for _, o := range ledger {
-		at := o.ScheduledAt.In(a.loc).Format("2006-01-02 15:04:05")
-		switch {
-		case o.Task != nil:
-			t := o.Task
-			note := clean(t.LastError)
-			if t.Status == dts.Skipped {
-				note = reason(t.SkipReason)
-			} else if t.Origin != dts.OriginSchedule && note == "" {
-				note = strings.ToLower(strings.ReplaceAll(string(t.Origin), "_", " "))
-			}
-			took := "–"
-			if !t.CompletedAt.IsZero() && !t.StartedAt.IsZero() {
-				took = span(t.CompletedAt.Sub(t.StartedAt))
-			}
-			rows = append(rows, []string{at, a.status(string(t.Status)), taskLate(t), took, note})
-		case o.Skip != nil:
-			note := reason(o.Skip.Reason)
-			if o.Skip.Count > 1 {
-				note = fmt.Sprintf("%s; %d instants since %s", note, o.Skip.Count, o.Skip.From.In(a.loc).Format("01-02 15:04:05"))
-			}
-			if o.Skip.Note != "" {
-				note += " (" + clean(o.Skip.Note) + ")"
-			}
-			rows = append(rows, []string{at, a.status(string(dts.Skipped)), "–", "–", note})
-		}
-	}
-	a.printf("\n")
-	a.table([]string{"INSTANT", "STATUS", "LATE", "TOOK", "NOTE"}, rows, 4)
-}
-
 // reason says in words why an instant did not run.
 func reason(r dts.Reason) string {
 	switch r {
@@ -335,6 +207,10 @@ func reason(r dts.Reason) string {
 		return "someone removed it"
 	case dts.ReasonCancelled:
 		return "the recurring task was removed"
+	case dts.ReasonCalendar:
+		return "a calendar excludes it"
+	case dts.ReasonBlackout:
+		return "there was a blackout"
 	}
 	return clean(strings.ToLower(string(r)))
 }

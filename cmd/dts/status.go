@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fatih/color"
@@ -91,17 +90,7 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 	if !s.NextWakeAt.IsZero() {
 		list = append(list, fact{"Next wake", relative(s.NextWakeAt, s.Now)})
 	}
-	clockText := s.Timer
-	if s.ClockSteps > 0 {
-		clockText += ", stepped " + count(int(s.ClockSteps), "time")
-	}
-	if d := a.now().Sub(s.Now); d > 5*time.Second || d < -5*time.Second {
-		clockText += "; this machine's clock differs by " + strings.TrimPrefix(span(d), "-")
-	}
-	if s.ClockHeld != "" {
-		clockText = a.paint("held: "+clean(s.ClockHeld), color.FgRed)
-	}
-	list = append(list, fact{"Clock", clockText})
+	list = append(list, fact{"Clock", a.clockText(s)})
 	if s.ActivePaused > 0 {
 		list = append(list, fact{"Paused", count(s.ActivePaused, "recurring task")})
 	}
@@ -127,6 +116,9 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 	}
 }
 
+// skewShown is from which difference on another server's clock is called wrong.
+const skewShown = 100 * time.Millisecond
+
 // serverTable prints the servers of a cluster.
 func (a *app) serverTable(nodes []dts.NodeStatus) {
 	rows := make([][]string, len(nodes))
@@ -150,10 +142,10 @@ func (a *app) serverTable(nodes []dts.NodeStatus) {
 		switch skew := time.Duration(n.ClockSkewMS) * time.Millisecond; {
 		case n.Self:
 			clock = ""
-		case skew >= time.Second:
-			clock = "+" + span(skew)
-		case skew <= -time.Second:
-			clock = span(skew)
+		case skew > skewShown:
+			clock = a.paint("+"+span(skew), color.FgRed)
+		case skew < -skewShown:
+			clock = a.paint(span(skew), color.FgRed)
 		}
 		rows[i] = []string{clean(id), state, fmt.Sprint(n.Shards), span(seconds(n.SeenSecondsAgo)), clock, clean(n.Version), clean(n.Address)}
 	}
