@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"dts"
+	"dts/web/api"
 )
 
 func (a *app) backfillCommand() *cli.Command {
@@ -52,7 +53,7 @@ func (a *app) backfill(c *cli.Context) error {
 		if q.To.Before(q.From) {
 			return usagef("--to: %s is before --from, %s", clock(q.To, loc), clock(q.From, loc))
 		}
-		w, err := l.Backfill(c.Context, r.ID, q)
+		w, err := l.Backfill(c.Context, r.ID, api.BackfillRequest{From: api.At(q.From), To: api.At(q.To), DryRun: q.DryRun})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"dts"
 	"dts/sched/cron"
+	"dts/web/api"
 )
 
 func (a *app) blackoutCommand() *cli.Command {
@@ -121,7 +122,9 @@ func (a *app) blackoutAdd(c *cli.Context) error {
 		return err
 	}
 	return a.withServer(c, func(l *link) error {
-		made, err := l.CreateBlackout(c.Context, b)
+		made, err := l.CreateBlackout(c.Context, api.BlackoutRequest{
+			Name: b.Name, Note: b.Note, Queue: b.Queue, Action: b.Action, WindowRequest: windowRequest(b.Window), Calendar: b.Calendar, TimeZone: b.TimeZone,
+		})
 		if err != nil {
 			return err
 		}
@@ -222,7 +225,7 @@ func (a *app) blackoutRemove(c *cli.Context) error {
 			gone = append(gone, b)
 		}
 		for _, b := range gone {
-			if err := l.DeleteBlackout(c.Context, b.ID); err != nil {
+			if _, err := l.DeleteBlackout(c.Context, b.ID); err != nil {
 				return err
 			}
 			a.printf("Removed the blackout %s\n", a.bold(clean(b.Name)))

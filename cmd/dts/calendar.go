@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fatih/color"
 	"github.com/urfave/cli/v2"
 
 	"dts"
+	"dts/web/api"
 )
 
 // maxWindows is how many windows of a calendar are shown at most.
@@ -119,9 +121,9 @@ func (a *app) calendarShow(c *cli.Context) error {
 		}
 		if c.Bool("json") {
 			return a.printJSON(struct {
-				Calendar *dts.Calendar  `json:"calendar"`
-				Windows  []windowOutput `json:"windows"`
-			}{x, append([]windowOutput{}, windows...)})
+				Calendar *dts.Calendar        `json:"calendar"`
+				Windows  []api.CalendarWindow `json:"windows"`
+			}{x, append([]api.CalendarWindow{}, windows...)})
 		}
 		a.printCalendar(x)
 		a.printWindows(windows, "in the coming year")
@@ -187,7 +189,7 @@ func (a *app) calendarRemove(c *cli.Context) error {
 	}
 	return a.withServer(c, func(l *link) error {
 		for _, name := range c.Args().Slice() {
-			if err := l.DeleteCalendar(c.Context, name); err != nil {
+			if _, err := l.DeleteCalendar(c.Context, name); err != nil {
 				return err
 			}
 			a.printf("Removed the calendar %s\n", a.bold(clean(name)))
@@ -211,7 +213,7 @@ func (a *app) calendarNext(c *cli.Context) error {
 			return err
 		}
 		if c.Bool("json") {
-			return a.printJSON(append([]windowOutput{}, list...))
+			return a.printJSON(append([]api.CalendarWindow{}, list...))
 		}
 		a.printWindows(list, "in the next ten years")
 		return nil
@@ -219,7 +221,7 @@ func (a *app) calendarNext(c *cli.Context) error {
 }
 
 // nextWindows returns the next n windows of a calendar. It looks further and further ahead, up to ten years.
-func (a *app) nextWindows(ctx context.Context, l *link, name string, n int) (list []windowOutput, err error) {
+func (a *app) nextWindows(ctx context.Context, l *link, name string, n int) (list []api.CalendarWindow, err error) {
 	now := a.now()
 	for _, years := range []int{1, 3, 10} {
 		if list, err = l.CalendarWindows(ctx, name, now, now.AddDate(years, 0, 0)); err != nil || len(list) >= n {
@@ -229,19 +231,21 @@ func (a *app) nextWindows(ctx context.Context, l *link, name string, n int) (lis
 	return list[:min(n, len(list))], err
 }
 
-// windowOutput is a window as the server tells it.
-type windowOutput = dts.Window
-
-func (a *app) printWindows(list []windowOutput, when string) {
+func (a *app) printWindows(list []api.CalendarWindow, when string) {
 	if len(list) == 0 {
 		a.printf("It has no window %s.\n", when)
 		return
 	}
 	var rows [][]string
+	now := a.now()
 	for _, w := range list {
-		rows = append(rows, []string{clock(w.Start, a.loc), clock(w.End, a.loc), span(w.End.Sub(w.Start)), relative(w.Start, a.now())})
+		from := relative(w.Start, now)
+		if !w.Start.After(now) {
+			from = a.paint("now", color.FgGreen)
+		}
+		rows = append(rows, []string{from, w.Start.In(a.loc).Format("Mon 2006-01-02 15:04"), w.End.In(a.loc).Format("Mon 2006-01-02 15:04"), clean(w.Name)})
 	}
-	a.table([]string{"FROM", "TO", "LASTS", ""}, rows, 3)
+	a.table([]string{"OPEN", "FROM", "TO", "WHAT"}, rows, 3)
 }
 
 // zoneNamed is the zone of a name that the server has checked, else the one in which times are shown.

@@ -10,6 +10,7 @@ import (
 
 	"dts"
 	"dts/sched/cron"
+	"dts/web/api"
 )
 
 func (a *app) calendarAddCommand() *cli.Command {
@@ -57,7 +58,7 @@ func (a *app) calendarAdd(c *cli.Context) error {
 		return err
 	}
 	return a.withServer(c, func(l *link) error {
-		made, err := l.PutCalendar(c.Context, x)
+		made, err := l.PutCalendar(c.Context, name, calendarRequest(x))
 		if err != nil {
 			return err
 		}
@@ -116,6 +117,26 @@ func (a *app) calendarOf(c *cli.Context, name string) (*dts.Calendar, error) {
 		return nil, usagef("the calendar %s would be empty; give --day, --weekday, --holidays, --window or --ics", clip(clean(name), 64))
 	}
 	return x, nil
+}
+
+// calendarRequest is what to send for a calendar.
+func calendarRequest(x *dts.Calendar) api.CalendarRequest {
+	q := api.CalendarRequest{
+		Name: x.Name, Description: x.Description, TimeZone: x.TimeZone, Days: x.Days, Weekdays: x.Weekdays,
+		ICS: x.ICS, Holidays: x.Holidays, Weekend: x.Weekend,
+	}
+	for _, w := range x.Windows {
+		q.Windows = append(q.Windows, windowRequest(w))
+	}
+	return q
+}
+
+func windowRequest(w dts.Window) api.WindowRequest {
+	q := api.WindowRequest{Cron: w.Cron, DurationSeconds: api.Interval(w.DurationSeconds)}
+	if w.Cron == "" && !w.Start.IsZero() {
+		q.StartTime, q.EndTime = api.At(w.Start), api.At(w.End)
+	}
+	return q
 }
 
 // weekdayWords takes lists apart and makes the names of days what the server calls them: sat, Saturday and SAT are
