@@ -91,11 +91,7 @@ func (w *adder) next(ctx context.Context, r *dts.RecurringTask, n int) ([]dts.Pr
 		}
 		return p.Instants, nil
 	}
-	next, err := nextOf(&r.Schedule, r.Name, w.now(), n)
-	if errors.Is(err, cron.ErrReboot) {
-		return nil, nil
-	}
-	return plainInstants(next), err
+	return w.off.Next(ctx, r, w.now(), n)
 }
 
 // freeName returns name, or name-2 and so on where recurring tasks have it: a name that nobody chose should
@@ -173,12 +169,12 @@ func newRecurring(q api.RecurringRequest, now time.Time) (*dts.RecurringTask, er
 	if err := r.Normalize(); err != nil {
 		return nil, err
 	}
-	next, err := nextOf(&r.Schedule, r.Name, now, 1)
+	c, err := compile(&r.Schedule, r.Name, now)
 	switch {
 	case errors.Is(err, cron.ErrReboot):
 	case err != nil:
-		return nil, dts.Invalid("cron", "%s", err)
-	case len(next) == 0:
+		return nil, err
+	case c.Next(now).IsZero():
 		return nil, dts.Invalid("end_time", "the schedule has no instant from now, or from start_time, to then")
 	}
 	return r, nil

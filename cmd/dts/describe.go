@@ -13,7 +13,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"dts"
-	"dts/sched/cron"
 )
 
 // width is how many columns the widest line of a cell takes.
@@ -115,98 +114,6 @@ func shellName(line string) string {
 		}
 	}
 	return clip(strings.Join(strings.Fields(line), " "), 60)
-}
-
-// scheduleWords says a schedule in English, with its expression.
-func scheduleWords(s *dts.Schedule) string {
-	if s.Cron == "" {
-		return cron.DescribeEvery(s.Interval())
-	}
-	d, err := cron.Describe(s.Cron)
-	if err != nil {
-		return s.Cron
-	}
-	return d
-}
-
-// scheduleText says a schedule in English, and its expressions beside it or below it.
-func (a *app) scheduleText(s *dts.Schedule) string {
-	expressions := expressionsOf(s)
-	text := scheduleWords(s)
-	if len(expressions) == 1 {
-		return text + "  " + a.dim(expressions[0])
-	}
-	for _, e := range expressions {
-		text += "\n" + a.dim(e)
-	}
-	return text
-}
-
-// expressionsOf returns a schedule's cron expressions or its rule, without blank lines; nothing for an interval.
-func expressionsOf(s *dts.Schedule) []string {
-	var list []string
-	for line := range strings.SplitSeq(cmp.Or(s.Cron, s.RRule), "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			list = append(list, clean(line))
-		}
-	}
-	return list
-}
-
-// shortSchedule is a schedule as it was given, for a table.
-func shortSchedule(s *dts.Schedule) string {
-	if list := expressionsOf(s); len(list) > 0 {
-		return clip(strings.Join(list, "; "), 40)
-	}
-	return "every " + distance(s.Interval())
-}
-
-// zoneMatters reports whether the zone changes when a schedule fires. The days of calendars are those of the zone.
-func zoneMatters(s *dts.Schedule) bool {
-	if s.RRule != "" || len(s.ExcludeCalendars)+len(s.RequireCalendars) > 0 {
-		return true
-	}
-	if s.Cron == "" || strings.HasPrefix(strings.ToLower(s.Cron), "@reboot") || strings.Contains(s.Cron, "TZ=") {
-		return false
-	}
-	_, every := cron.IntervalOf(s.Cron)
-	return !every
-}
-
-// nextOf computes the next n instants of a schedule; name is the seed of H and ~. The list is empty for
-// @reboot.
-func nextOf(s *dts.Schedule, name string, now time.Time, n int) ([]time.Time, error) {
-	loc, err := cron.LoadLocation(s.TimeZone)
-	if err != nil {
-		return nil, err
-	}
-	var c cron.Schedule
-	if d, ok := cron.IntervalOf(s.Cron); ok || s.Cron == "" {
-		if s.Cron == "" {
-			d = s.Interval()
-		}
-		anchor := s.StartTime
-		if anchor.IsZero() {
-			anchor = now
-		}
-		c = cron.Every(d, anchor.In(loc))
-	} else if c, err = cron.Parse(s.Cron, cron.Options{Location: loc, Seed: name}); err != nil {
-		return nil, err
-	}
-	c = cron.Bounded(c, s.StartTime, s.EndTime)
-	var list []time.Time
-	for at := c.Next(now); !at.IsZero() && len(list) < n; at = c.Next(at) {
-		list = append(list, at)
-	}
-	return list, nil
-}
-
-// zoneOfTask is the zone in which the instants of a recurring task are shown and read: its own where that matters.
-func (a *app) zoneOfTask(r *dts.RecurringTask) *time.Location {
-	if loc, err := cron.LoadLocation(r.TimeZone); err == nil && zoneMatters(&r.Schedule) {
-		return loc
-	}
-	return a.loc
 }
 
 // limits says how often and how long a task may run.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -104,10 +103,10 @@ func (a *app) printJob(j *job) error {
 	r := &dts.RecurringTask{Spec: j.request.Spec, Schedule: dts.Schedule{Cron: string(j.request.Cron), TimeZone: j.request.TimeZone}}
 	list := append([]fact{{"Runs", target(&r.Spec)}}, details(&r.Spec)...)
 	next, err := nextOf(&r.Schedule, r.Name, a.now(), 3)
-	if err != nil && !errors.Is(err, cron.ErrReboot) {
+	if err != nil {
 		return err
 	}
-	a.facts(append(list, a.scheduleFacts(r, j.zone, plainInstants(next))...))
+	a.facts(append(list, a.scheduleFacts(r, j.zone, next)...))
 	return nil
 }
 
@@ -189,7 +188,7 @@ func nextWord(r *dts.RecurringTask, now time.Time) string {
 		return relative(r.NextRunAt, now)
 	}
 	if next, err := nextOf(&r.Schedule, r.Name, now, 1); err == nil && len(next) > 0 {
-		return relative(next[0], now)
+		return relative(next[0].UTC, now)
 	}
 	return "never"
 }

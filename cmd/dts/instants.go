@@ -1,12 +1,14 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fatih/color"
 
 	"dts"
+	"dts/sched/cron"
 )
 
 // instantLines writes instants one a line, with the same in UTC where loc is another zone, and how far each is
@@ -43,11 +45,22 @@ func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location) []stri
 	return lines
 }
 
-// plainInstants are instants of which nothing else is known.
-func plainInstants(list []time.Time) []dts.PreviewInstant {
-	out := make([]dts.PreviewInstant, len(list))
-	for i, at := range list {
-		out[i] = dts.PreviewInstant{UTC: at, Local: at.Format(time.RFC3339Nano), Runs: true}
+// withEffects says of instants of s after from what the changing of clocks does to them, and puts those that fall out
+// because of it between them.
+func withEffects(s cron.Schedule, instants []time.Time, from time.Time) []dts.PreviewInstant {
+	list := make([]dts.PreviewInstant, len(instants))
+	for i, at := range instants {
+		list[i] = dts.PreviewInstant{UTC: at, Local: at.Format(time.RFC3339Nano), Runs: true}
 	}
-	return out
+	if len(list) == 0 {
+		return list
+	}
+	for _, e := range cron.Effects(s, from.Add(1), instants[len(instants)-1]) {
+		i, found := slices.BinarySearchFunc(list, e.At, func(p dts.PreviewInstant, at time.Time) int { return p.UTC.Compare(at) })
+		if !found {
+			list = slices.Insert(list, i, dts.PreviewInstant{UTC: e.At, Local: e.At.Format(time.RFC3339Nano), Runs: e.Runs})
+		}
+		list[i].Effects = append(list[i].Effects, dts.PreviewEffect{Kind: dts.EffectDST, Text: e.Text})
+	}
+	return list
 }

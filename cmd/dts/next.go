@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"dts"
 	"dts/sched/cron"
 )
 
@@ -22,31 +24,50 @@ const maxNext = 1000
 
 func (a *app) nextCommand() *cli.Command {
 	return &cli.Command{
-		Name: "next", Usage: "say what a schedule means and when it fires", ArgsUsage: "EXPR | --every D | -", Category: "Without a server",
-		Description: `Reads expressions from standard input, one a line, when EXPR is - or when there is none and
+		Name: "next", Usage: "say what a schedule means and when it fires", ArgsUsage: "EXPR… | --every D | --rrule R | -", Category: "Without a server",
+		Description: `Several expressions are one schedule: it fires at the instants of each. Below an instant stands what the
+changing of clocks does to it, and an instant that falls out because of that is shown as well.
+
+Reads expressions from standard input, one a line, when EXPR is - or when there is none and
 something is piped in. A line is EXPR, or EXPR, a tab and a time zone. Exits with 2 when one of them was
 refused.
 
-With --json, an object a line: expression, time_zone, description and next, or error.`,
-		Flags: []cli.Flag{
+With --json, an object a line: expression, time_zone, description and next, or error.
+
+Examples:
+   dts next "0 9 * * mon-fri" "0 11 * * sat"
+   dts next "30 2 * * *" --tz Europe/Berlin --from 2026-03-27T00:00:00Z --dst-gap skip
+   dts next --rrule "FREQ=MONTHLY;INTERVAL=2;BYDAY=2TU" --start "2026-01-01 09:00"
+   printf '%s\t%s\n' "0 9 * * *" Asia/Tokyo | dts next --json`,
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "tz", Usage: "IANA `ZONE`; default: this machine's"},
 			&cli.StringFlag{Name: "every", Usage: "a fixed interval, a `DURATION`, in place of EXPR"},
+			&cli.StringFlag{Name: "rrule", Usage: "the calendar rule `R` of RFC 5545, in place of EXPR"},
+			&cli.StringFlag{Name: "start", Usage: "where the interval or the rule begins, `TIME`; default: where --from is"},
 			&cli.IntFlag{Name: "count", Aliases: []string{"n"}, Value: 5, DefaultText: "5", Usage: "`N` instants"},
 			&cli.StringFlag{Name: "from", Usage: "those after `TIME`; default: now"},
 			&cli.StringFlag{Name: "name", Usage: "the recurring task's `NAME`, which decides what H and ~ choose"},
 			jsonFlag(),
-		},
+		}, dstFlags("When clocks change")...),
 		Action: a.next,
 	}
 }
 
 // question is what `dts next` was asked.
 type question struct {
-	zone  zone
-	from  time.Time
-	count int
-	name  string
-	json  bool
+	zone    zone
+	from    time.Time
+	start   time.Time // of an interval or a rule; where from is unless it is given
+	count   int
+	name    string
+	gap     dts.DSTGap
+	overlap dts.DSTOverlap
+	json    bool
+}
+
+// options are those of package cron, in a zone.
+func (q question) options(loc *time.Location) cron.Options {
+	return cron.Options{Location: loc, Seed: q.name, Gap: cron.GapPolicy(q.gap), Overlap: cron.OverlapPolicy(q.overlap)}
 }
 
 // answer is what it says about one expression.
@@ -58,6 +79,8 @@ type answer struct {
 	Error       string   `json:"error,omitempty"`
 
 	instants []time.Time
+	schedule cron.Schedule // nil for @reboot
+	ownZone  bool          // the description names the zone
 }
 
 // MarshalJSON keeps an empty list of instants, such as that of @reboot, apart from an error.
@@ -86,19 +109,44 @@ func (a *app) next(c *cli.Context) error {
 			return usagef("--from: %s", err)
 		}
 	}
+	if q.gap, err = choice(c, "dst-gap", gapWords); err != nil {
+		return err
+	}
+	if q.overlap, err = choice(c, "dst-overlap", dstOverlapWords); err != nil {
+		return err
+	}
+	q.start = q.from
+	if c.IsSet("start") {
+		if !c.IsSet("every") && !c.IsSet("rrule") {
+			return usagef("--start: is for --every and --rrule; for an expression give --from")
+		}
+		if q.start, _, err = parseWhen(c.String("start"), q.zone.loc, a.now()); err != nil {
+			return usagef("--start: %s", err)
+		}
+	}
 	switch {
-	case c.IsSet("every") && c.Args().Present():
-		return usagef("--every and an expression are both given; keep one")
+	case c.IsSet("every") && c.IsSet("rrule"):
+		return usagef("--every and --rrule are both given; keep one")
+	case (c.IsSet("every") || c.IsSet("rrule")) && c.Args().Present():
+		return usagef("an expression and --every or --rrule are both given; keep one")
 	case c.IsSet("every"):
 		return a.tell(q, q.every(c.String("every")), "every")
-	case c.Args().Len() > 1:
+	case c.IsSet("rrule"):
+		return a.tell(q, q.rule(c.String("rrule")), "rrule")
+	case c.Args().Len() > 1 && slices.ContainsFunc(c.Args().Slice(), inPieces):
 		return usagef("an expression is one argument: put quotes around it, as in dts next %q", strings.Join(c.Args().Slice(), " "))
 	case c.Args().First() == "-" || !c.Args().Present() && a.piped():
 		return a.nextLines(q)
 	case !c.Args().Present():
 		return usagef("dts next needs an expression, as in dts next \"*/5 * * * *\", or --every")
 	}
-	return a.tell(q, q.cron(c.Args().First(), q.zone), "cron")
+	return a.tell(q, q.cron(strings.Join(c.Args().Slice(), "\n"), q.zone), "cron")
+}
+
+// inPieces reports whether an argument is no whole expression, but a field of one.
+func inPieces(s string) bool {
+	s = strings.TrimSpace(s)
+	return !strings.ContainsAny(s, " \t") && !strings.HasPrefix(s, "@")
 }
 
 // piped reports whether standard input is something other than a terminal.
@@ -141,21 +189,21 @@ func (a *app) printAnswer(q question, w answer, title string) {
 		a.printf("%s  ", a.bold(clean(title)))
 	}
 	a.printf("%s", w.Description)
-	if len(w.instants) > 0 {
-		switch {
-		case strings.HasSuffix(w.Description, ")"): // the zone of CRON_TZ
-		case w.TimeZone == q.zone.name:
+	if len(w.instants) > 0 && !w.ownZone {
+		if w.TimeZone == q.zone.name {
 			a.printf(", %s", q.zone)
-		default:
+		} else {
 			a.printf(", %s", w.TimeZone)
 		}
 	}
 	a.printf("\n")
-	for _, at := range w.instants {
-		a.printf("  %s%s\n", clock(at, at.Location()), a.dim("  "+relative(at, a.now())))
+	if len(w.instants) > 0 {
+		for _, line := range a.instantLines(withEffects(w.schedule, w.instants, q.from), w.instants[0].Location()) {
+			a.printf("  %s\n", line)
+		}
 	}
 	switch {
-	case len(w.instants) == 0 && !strings.HasPrefix(strings.TrimSpace(w.Expression), "@reboot"):
+	case len(w.instants) == 0 && w.schedule != nil:
 		a.printf("  never again\n")
 	case len(w.instants) > 0 && len(w.instants) < q.count:
 		a.printf("  and then never again\n")
@@ -249,7 +297,7 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 // cron answers one expression.
 func (q question) cron(expr string, z zone) answer {
 	w := answer{Expression: strings.ToValidUTF8(expr, "\uFFFD"), TimeZone: z.name}
-	s, err := cron.Parse(expr, cron.Options{Location: z.loc, Seed: q.name})
+	s, err := cron.Parse(expr, q.options(z.loc))
 	if err != nil && !errors.Is(err, cron.ErrReboot) {
 		w.Error = err.Error()
 		return w
@@ -264,14 +312,14 @@ func (q question) cron(expr string, z zone) answer {
 	if s != nil {
 		w.fill(s, q)
 	}
-	if strings.HasPrefix(strings.TrimSpace(expr), "CRON_TZ=") || strings.HasPrefix(strings.TrimSpace(expr), "TZ=") {
-		_, name, _ := strings.Cut(strings.Fields(expr)[0], "=")
-		w.TimeZone = name
+	if fields := strings.Fields(expr); strings.HasPrefix(fields[0], "CRON_TZ=") || strings.HasPrefix(fields[0], "TZ=") {
+		_, w.TimeZone, _ = strings.Cut(fields[0], "=")
+		w.ownZone = true
 	}
 	return w
 }
 
-// every answers a fixed interval that begins now.
+// every answers a fixed interval.
 func (q question) every(text string) answer {
 	w := answer{Expression: "@every " + strings.ToValidUTF8(text, "\uFFFD"), TimeZone: q.zone.name}
 	d, err := cron.ParseInterval(text)
@@ -280,13 +328,29 @@ func (q question) every(text string) answer {
 		return w
 	}
 	w.Description = cron.DescribeEvery(d)
-	w.fill(cron.Every(d, q.from.In(q.zone.loc)), q)
+	w.fill(cron.Bounded(cron.Every(d, q.start.In(q.zone.loc)), q.start, time.Time{}), q)
+	return w
+}
+
+// rule answers a rule of RFC 5545.
+func (q question) rule(text string) answer {
+	w := answer{Expression: strings.ToValidUTF8(text, "\uFFFD"), TimeZone: q.zone.name}
+	s, err := cron.ParseRule(text, q.start, q.options(q.zone.loc))
+	if err == nil {
+		w.Description, err = cron.DescribeRule(text, q.start.In(q.zone.loc))
+	}
+	if err != nil {
+		w.Error = err.Error()
+		return w
+	}
+	w.fill(s, q)
 	return w
 }
 
 func (w *answer) fill(s cron.Schedule, q question) {
-	for at := s.Next(q.from); !at.IsZero() && len(w.instants) < q.count; at = s.Next(at) {
-		w.instants = append(w.instants, at)
+	w.schedule = s
+	w.instants = upTo(s, q.from, q.count)
+	for _, at := range w.instants {
 		w.Next = append(w.Next, at.Format(time.RFC3339Nano))
 	}
 }
