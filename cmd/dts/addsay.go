@@ -49,7 +49,7 @@ func (a *app) scheduleFacts(r *dts.RecurringTask, z zone, next []dts.PreviewInst
 	}
 	switch {
 	case len(next) > 0:
-		list = append(list, fact{"Next", strings.Join(a.instantLines(next, z.loc), "\n")})
+		list = append(list, fact{"Next", strings.Join(a.instantLines(next, z.loc, false), "\n")})
 	case !strings.HasPrefix(r.Cron, "@reboot"):
 		list = append(list, fact{"Next", "never again"})
 	}

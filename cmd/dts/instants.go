@@ -11,14 +11,14 @@ import (
 	"dts/sched/cron"
 )
 
-// instantLines writes instants one a line, with the same in UTC where loc is another zone, and how far each is
-// away. Below an instant stands what changes it; one that will not run says so.
-func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location) []string {
-	widest, utc := 0, false
+// instantLines writes instants one a line, in UTC too where that is asked for and loc is another zone, and how far each
+// is away. Below an instant stands what changes it; one that will not run says so.
+func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location, utc bool) []string {
+	widest, other := 0, false
 	for _, p := range list {
 		widest = max(widest, len(clock(p.UTC, loc)))
 		_, offset := p.UTC.In(loc).Zone()
-		utc = utc || offset != 0
+		other = other || offset != 0
 	}
 	var lines []string
 	for _, p := range list {
@@ -29,7 +29,7 @@ func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location) []stri
 			line, distance = a.dim(line), "does not run"
 		}
 		line += pad
-		if utc {
+		if utc && other {
 			line += a.dim(p.UTC.UTC().Format("2006-01-02T15:04:05Z") + "  ")
 		}
 		if p.Runs {

@@ -198,7 +198,7 @@ func (a *app) printAnswer(q question, w answer, title string) {
 	}
 	a.printf("\n")
 	if len(w.instants) > 0 {
-		for _, line := range a.instantLines(withEffects(w.schedule, w.instants, q.from), w.instants[0].Location()) {
+		for _, line := range a.instantLines(withEffects(w.schedule, w.instants, q.from), w.instants[0].Location(), true) {
 			a.printf("  %s\n", line)
 		}
 	}

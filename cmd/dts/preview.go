@@ -76,7 +76,7 @@ func (a *app) printPreview(r *dts.RecurringTask, p *dts.Preview, count int, loc 
 		a.printf(", %s", clean(p.TimeZone))
 	}
 	a.printf("\n")
-	for _, line := range a.instantLines(p.Instants, loc) {
+	for _, line := range a.instantLines(p.Instants, loc, true) {
 		a.printf("  %s\n", line)
 	}
 	switch {

@@ -75,7 +75,7 @@ func missedRule(r *dts.RecurringTask) string {
 		text = "the newest missed instant runs"
 	}
 	if w := r.CatchUpWindow(); w > 0 && r.CatchUpMode != dts.SkipMissed {
-		text += ", if it is no older than " + span(w)
+		text += ", unless older than " + span(w)
 	}
 	if m := r.MisfireAfter(); m > 0 && m != time.Minute {
 		text += ";\nmissed is what is " + span(m) + " late"

@@ -101,7 +101,7 @@ func (a *app) printRecurring(r *dts.RecurringTask, next []dts.PreviewInstant) {
 		}
 		list = append(list, fact{"Paused", text})
 	}
-	list = append(list, fact{"Next", strings.Join(a.instantLines(next, loc), "\n")})
+	list = append(list, fact{"Next", strings.Join(a.instantLines(next, loc, false), "\n")})
 	list = append(list, a.boundFacts(&r.Schedule, r.NextRunAt, loc)...)
 	list = append(list, fact{"Scheduled runs", fmt.Sprintf("%d ended, %d of them well", r.RunsCount, r.CompletedCount)})
 	list = append(list, specFacts(&r.Spec)...)

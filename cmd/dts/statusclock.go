@@ -27,11 +27,11 @@ func (a *app) clockText(s *dts.SchedulerStatus) string {
 	switch {
 	case c.Synchronised == nil:
 	case *c.Synchronised:
-		text := "synchronised, says the kernel"
+		text := "synchronised"
 		if c.EstimatedErrUS > 0 {
-			text += ", to " + span(time.Duration(c.EstimatedErrUS)*time.Microsecond)
+			text += " to " + span(time.Duration(c.EstimatedErrUS)*time.Microsecond)
 		}
-		parts = append(parts, text)
+		parts = append(parts, text+", says the kernel")
 	default:
 		parts = append(parts, a.paint("not synchronised, says the kernel", color.FgYellow))
 	}
