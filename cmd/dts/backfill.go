@@ -71,7 +71,7 @@ func (a *app) printBackfill(r *dts.RecurringTask, q dts.BackfillRequest, w *dts.
 		a.printf("There is nothing to replay: %s has no instant from %s to %s that was not replayed before.\n", name, clock(q.From, loc), clock(q.To, loc))
 		return
 	}
-	what, when := count(int(w.Count), "instant"), "of "+clock(w.First, loc)
+	what, when := count(int(w.Count), "instant"), "at "+clock(w.First, loc)
 	if w.Count > 1 {
 		when = fmt.Sprintf("from %s to %s", clock(w.First, loc), clock(w.Last, loc))
 	}

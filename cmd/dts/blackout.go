@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -72,14 +74,17 @@ func (a *app) blackoutTable(list []*dts.Blackout) {
 		names[b.Name]++
 	}
 	rows := make([][]string, len(list))
+	var byID []string // those that their name does not find
 	for i, b := range list {
-		name := clean(b.Name)
 		if names[b.Name] > 1 {
-			name += " " + b.ID
+			byID = append(byID, fmt.Sprintf("  %s  %s, %s", b.ID, clean(b.Name), a.blackoutWhen(b)))
 		}
-		rows[i] = []string{name, a.blackoutWhen(b), clean(cmp.Or(b.Queue, "every queue")), meanwhile(b), clean(b.Note)}
+		rows[i] = []string{clean(b.Name), a.blackoutWhen(b), clean(cmp.Or(b.Queue, "every queue")), meanwhile(b), clean(b.Note)}
 	}
 	a.table([]string{"BLACKOUT", "WHEN", "QUEUE", "TASKS", "NOTE"}, rows, 4)
+	if len(byID) > 0 {
+		a.printf("%s\n%s\n", a.dim("These need their ids, because they share a name:"), strings.Join(byID, "\n"))
+	}
 }
 
 // blackoutWhen says when a blackout is.
@@ -94,7 +99,13 @@ func (a *app) blackoutWhen(b *dts.Blackout) string {
 	case b.Cron != "":
 		return clean(windowWords(b.Window, a.loc) + zone)
 	}
-	text := b.Start.In(a.loc).Format("2006-01-02 15:04") + " to " + b.End.In(a.loc).Format("2006-01-02 15:04")
+	const day, minute = "2006-01-02", "15:04"
+	start, end := b.Start.In(a.loc), b.End.In(a.loc)
+	text := start.Format(day+" "+minute) + " to "
+	if start.Format(day) != end.Format(day) {
+		text += end.Format(day) + " "
+	}
+	text += end.Format(minute)
 	switch now := a.now(); {
 	case !b.End.After(now):
 		text += ", over"

@@ -48,7 +48,7 @@ once. How long a run takes is taken from the last ones.`,
 
 func (a *app) printConflicts(list []dts.Conflict, days int) {
 	if len(list) == 0 {
-		a.printf("Nothing collides in the next %s.\n", count(days, "day"))
+		a.printf("Nothing collides in the %s from now.\n", count(days, "day"))
 		return
 	}
 	rows := make([][]string, len(list))

@@ -86,18 +86,14 @@ func (a *app) printPreview(r *dts.RecurringTask, p *dts.Preview, count int, loc 
 	case len(p.Instants) < count:
 		a.printf("  and then never again\n")
 	}
-	if r.Status == dts.Paused {
-		a.printf("It is paused%s: until it is resumed, none of them runs.\n", pausedUntil(r, a.loc))
+	switch {
+	case r.Status != dts.Paused:
+	case r.PausedUntil.IsZero():
+		a.printf("It is paused: none of them runs until it is resumed.\n")
+	default:
+		a.printf("It is paused until %s: what comes before does not run.\n", clock(r.PausedUntil, loc))
 	}
 	if p.Missed != nil {
 		a.printf("%s\n", clean(p.Missed.Text))
 	}
-}
-
-// pausedUntil says when a pause ends by itself.
-func pausedUntil(r *dts.RecurringTask, loc *time.Location) string {
-	if r.PausedUntil.IsZero() {
-		return ""
-	}
-	return " until " + clock(r.PausedUntil, loc)
 }

@@ -43,6 +43,31 @@ func TestParseWhen(t *testing.T) {
 	}
 }
 
+func TestParsePast(t *testing.T) {
+	loc := berlin(t)
+	now := time.Date(2026, 3, 30, 1, 30, 0, 0, loc) // the night after clocks were put forward
+	for _, tt := range []struct{ text, want string }{
+		{"01:00", "2026-03-30T01:00:00+02:00"},
+		{"01:30", "2026-03-30T01:30:00+02:00"}, // it is that now
+		{"09:00", "2026-03-29T09:00:00+02:00"},
+		{"Yesterday  01:15:30", "2026-03-29T01:15:30+01:00"},
+		{"2d", "2026-03-28T00:30:00+01:00"},
+		{"90m", "2026-03-30T00:00:00+02:00"},
+		{"2026-03-01 08:00", "2026-03-01T08:00:00+01:00"},
+		{"2026-03-29T00:30:00Z", "2026-03-29T01:30:00+01:00"},
+	} {
+		got, err := parsePast("--from", tt.text, loc, now)
+		if err != nil || got.In(loc).Format(time.RFC3339) != tt.want {
+			t.Errorf("%q: %s, %v; want %s", tt.text, got.In(loc).Format(time.RFC3339), err, tt.want)
+		}
+	}
+	for _, text := range []string{"", "soon", "25:00", "yesterday", "yesterday 02:30", "02:30", "2026-03-29 02:30", "-2h", "5"} {
+		if at, err := parsePast("--from", text, loc, now); err == nil {
+			t.Errorf("%q is accepted as %s", text, at)
+		}
+	}
+}
+
 func FuzzParseWhen(f *testing.F) {
 	for _, s := range []string{"15:04", "tomorrow 09:00", "2026-03-29 02:30", "2026-03-01T08:00:00Z"} {
 		f.Add(s)
