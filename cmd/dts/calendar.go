@@ -115,7 +115,7 @@ func (a *app) calendarShow(c *cli.Context) error {
 			return err
 		}
 		now := a.now()
-		windows, err := l.CalendarWindows(c.Context, name, now, now.AddDate(1, 0, 0))
+		windows, err := l.CalendarWindows(c.Context, name, now, now.AddDate(1, 0, 0), a.zone)
 		if err != nil {
 			return err
 		}
@@ -220,15 +220,23 @@ func (a *app) calendarNext(c *cli.Context) error {
 	})
 }
 
-// nextWindows returns the next n windows of a calendar. It looks further and further ahead, up to ten years.
-func (a *app) nextWindows(ctx context.Context, l *link, name string, n int) (list []api.CalendarWindow, err error) {
-	now := a.now()
-	for _, years := range []int{1, 3, 10} {
-		if list, err = l.CalendarWindows(ctx, name, now, now.AddDate(years, 0, 0)); err != nil || len(list) >= n {
-			break
+// nextWindows returns the next n windows of a calendar, the one that is open first. It looks ten years ahead, a year at a
+// time, since that is what the server tells at once.
+func (a *app) nextWindows(ctx context.Context, l *link, name string, n int) ([]api.CalendarWindow, error) {
+	var list []api.CalendarWindow
+	for year, now := 0, a.now(); year < 10 && len(list) <= n; year++ {
+		more, err := l.CalendarWindows(ctx, name, now.AddDate(year, 0, 0), now.AddDate(year+1, 0, 0), a.zone)
+		if err != nil {
+			return nil, err
 		}
+		// A window that is open when a year ends comes in two parts, or twice.
+		if last := len(list) - 1; last >= 0 && len(more) > 0 && more[0].Name == list[last].Name && !more[0].Start.After(list[last].End) {
+			list[last].End = more[0].End
+			more = more[1:]
+		}
+		list = append(list, more...)
 	}
-	return list[:min(n, len(list))], err
+	return list[:min(n, len(list))], nil
 }
 
 func (a *app) printWindows(list []api.CalendarWindow, when string) {

@@ -49,10 +49,11 @@ func (o *offline) AddTask(ctx context.Context, t *dts.Task) (*dts.Task, error) {
 
 // AddRecurring inserts a normalized recurring task, and plans its first occurrences.
 func (o *offline) AddRecurring(ctx context.Context, r *dts.RecurringTask) (*dts.RecurringTask, error) {
-	if _, err := o.calendars(ctx, r); err != nil {
+	known, err := o.calendars(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	p, err := sched.FirstPlan(r, time.Now())
+	p, err := sched.FirstPlan(r, known, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (o *offline) Next(ctx context.Context, r *dts.RecurringTask, now time.Time,
 	if err != nil {
 		return nil, err
 	}
-	list := withEffects(t, upTo(t, now, n), now)
+	list := withEffects(t.Base(), upTo(t, now, n), now)
 	if len(list) == 0 {
 		return nil, nil
 	}
