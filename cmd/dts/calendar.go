@@ -14,8 +14,11 @@ import (
 	"dts/web/api"
 )
 
-// maxWindows is how many windows of a calendar are shown at most.
-const maxWindows = 1000
+// How many windows of a calendar dts calendar next shows at most, and dts calendar show.
+const (
+	maxWindows   = 1000
+	shownWindows = 20
+)
 
 func (a *app) calendarCommand() *cli.Command {
 	return &cli.Command{
@@ -86,7 +89,9 @@ func calendarWords(x *dts.Calendar) []string {
 	if len(x.Weekdays) > 0 {
 		list = append(list, "every "+clean(strings.Join(x.Weekdays, ", ")))
 	}
-	if len(x.Windows) > 0 {
+	if len(x.Windows) == 1 && x.Windows[0].Cron != "" {
+		list = append(list, windowWords(x.Windows[0], time.UTC))
+	} else if len(x.Windows) > 0 {
 		list = append(list, count(len(x.Windows), "window"))
 	}
 	if x.ICS != "" || len(list) == 0 { // a list comes without the files
@@ -126,7 +131,11 @@ func (a *app) calendarShow(c *cli.Context) error {
 			}{x, append([]api.CalendarWindow{}, windows...)})
 		}
 		a.printCalendar(x)
-		a.printWindows(windows, "in the coming year")
+		shown := min(len(windows), shownWindows)
+		a.printWindows(windows[:shown], "in the coming year")
+		if more := len(windows) - shown; more > 0 {
+			a.printf("%s\n", a.dim(fmt.Sprintf("And %d more in the coming year; dts calendar next -n %d %s shows them.", more, min(len(windows), maxWindows), words([]string{clean(x.Name)}))))
+		}
 		return nil
 	})
 }
@@ -253,7 +262,7 @@ func (a *app) printWindows(list []api.CalendarWindow, when string) {
 		}
 		rows = append(rows, []string{from, w.Start.In(a.loc).Format("Mon 2006-01-02 15:04"), w.End.In(a.loc).Format("Mon 2006-01-02 15:04"), clean(w.Name)})
 	}
-	a.table([]string{"OPEN", "FROM", "TO", "WHAT"}, rows, 3)
+	a.table([]string{"BEGINS", "FROM", "TO", "WHAT"}, rows, 3)
 }
 
 // zoneNamed is the zone of a name that the server has checked, else the one in which times are shown.

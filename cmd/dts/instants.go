@@ -21,6 +21,7 @@ func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location, utc bo
 		other = other || offset != 0
 	}
 	var lines []string
+	before := ""
 	for _, p := range list {
 		line := clock(p.UTC, loc)
 		pad := strings.Repeat(" ", widest-len(line)+2)
@@ -38,11 +39,39 @@ func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location, utc bo
 			line += a.paint(distance, color.FgYellow)
 		}
 		lines = append(lines, line)
-		for _, e := range p.Effects {
+		effects := a.effectLines(p)
+		if same := strings.Join(effects, "\n"); same != "" && same == before {
+			effects = []string{"  " + a.dim("as the one before")}
+		} else {
+			before = same
+		}
+		lines = append(lines, effects...)
+	}
+	return lines
+}
+
+// effectLines says what changes an instant. Jitter is left out: it is the same for each, and is said once elsewhere.
+func (a *app) effectLines(p dts.PreviewInstant) []string {
+	var lines []string
+	for _, e := range p.Effects {
+		if e.Kind != dts.EffectJitter {
 			lines = append(lines, "  "+a.dim(clean(e.Text)))
 		}
 	}
 	return lines
+}
+
+// markPaused says of the instants in a pause that they do not run.
+func markPaused(r *dts.RecurringTask, list []dts.PreviewInstant) {
+	if r.Status != dts.Paused {
+		return
+	}
+	for i := range list {
+		if p := &list[i]; p.Runs && (r.PausedUntil.IsZero() || p.UTC.Before(r.PausedUntil)) {
+			p.Runs = false
+			p.Effects = append(p.Effects, dts.PreviewEffect{Text: "it is paused"})
+		}
+	}
 }
 
 // withEffects says of instants of s after from what the changing of clocks does to them, and puts those that fall out

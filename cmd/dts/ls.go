@@ -259,8 +259,11 @@ func (a *app) recurringTable(list []*dts.RecurringTask) {
 		case dts.Completed, dts.Ended:
 			next = strings.ToLower(string(r.Status))
 		case dts.Active:
-			if strings.HasPrefix(r.Cron, "@reboot") && r.NextRunAt.IsZero() {
+			switch {
+			case strings.HasPrefix(r.Cron, "@reboot") && r.NextRunAt.IsZero():
 				next = "at boot"
+			case !r.NextRunAt.IsZero() && now.Sub(r.NextRunAt) > time.Second:
+				next = "waits for " + distance(now.Sub(r.NextRunAt))
 			}
 		}
 		last := "–"

@@ -76,6 +76,7 @@ func (a *app) printPreview(r *dts.RecurringTask, p *dts.Preview, count int, loc 
 		a.printf(", %s", clean(p.TimeZone))
 	}
 	a.printf("\n")
+	markPaused(r, p.Instants)
 	for _, line := range a.instantLines(p.Instants, loc, true) {
 		a.printf("  %s\n", line)
 	}
@@ -86,12 +87,8 @@ func (a *app) printPreview(r *dts.RecurringTask, p *dts.Preview, count int, loc 
 	case len(p.Instants) < count:
 		a.printf("  and then never again\n")
 	}
-	switch {
-	case r.Status != dts.Paused:
-	case r.PausedUntil.IsZero():
-		a.printf("It is paused: none of them runs until it is resumed.\n")
-	default:
-		a.printf("It is paused until %s: what comes before does not run.\n", clock(r.PausedUntil, loc))
+	if r.JitterSeconds > 0 {
+		a.printf("With jitter, %s.\n", jitterRule(r))
 	}
 	if p.Missed != nil {
 		a.printf("%s\n", clean(p.Missed.Text))

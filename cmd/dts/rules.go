@@ -25,7 +25,7 @@ func ruleFacts(r *dts.RecurringTask) []fact {
 	}
 	jitter := ""
 	if r.JitterSeconds > 0 {
-		jitter = "each run is due " + span(r.Jitter()) + " after its instant, of at most " + span(secondsOf(r.JitterSeconds))
+		jitter = jitterRule(r)
 	}
 	return []fact{
 		{"Changing clocks", strings.Join(clocks, ";\n")}, {"Calendars", calendarRule(&r.Schedule)}, {"Jitter", jitter},
@@ -37,6 +37,11 @@ func ruleFacts(r *dts.RecurringTask) []fact {
 func chosenRules(r *dts.RecurringTask) []fact {
 	usual := dts.RecurringTask{CatchUpMode: dts.RunLatest, MisfireAfterSeconds: 60, OverlapPolicy: dts.OverlapAllow}
 	return slices.DeleteFunc(ruleFacts(r), func(f fact) bool { return slices.Contains(ruleFacts(&usual), f) })
+}
+
+// jitterRule says how much later than its instants a recurring task is due.
+func jitterRule(r *dts.RecurringTask) string {
+	return "each run is due " + span(r.Jitter()) + " after its instant, of at most " + span(secondsOf(r.JitterSeconds))
 }
 
 // calendarRule says what calendars do to a schedule.
@@ -51,9 +56,9 @@ func calendarRule(s *dts.Schedule) string {
 	text := strings.Join(parts, "; ")
 	switch s.CalendarShift {
 	case dts.ShiftNext:
-		text += ": then on the next business day"
+		text += "; then on the next business day"
 	case dts.ShiftPrevious:
-		text += ": then on the business day before"
+		text += "; then on the business day before"
 	}
 	return clean(text)
 }

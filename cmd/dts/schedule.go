@@ -32,11 +32,11 @@ func scheduleWords(s *dts.Schedule) string {
 	return clean(d)
 }
 
-// scheduleText says a schedule in English, and its expressions beside it or below it.
+// scheduleText says a schedule in English, and its expressions: one that is short beside it, others below.
 func (a *app) scheduleText(s *dts.Schedule) string {
 	expressions := expressionsOf(s)
 	text := scheduleWords(s)
-	if len(expressions) == 1 {
+	if len(expressions) == 1 && len(expressions[0]) <= 40 {
 		return text + "  " + a.dim(expressions[0])
 	}
 	for _, e := range expressions {

@@ -49,7 +49,11 @@ func upcoming(r *dts.RecurringTask, next []*dts.Task, p *dts.Preview) []dts.Prev
 	}
 	var list []dts.PreviewInstant
 	for _, t := range next {
-		i := dts.PreviewInstant{UTC: t.ScheduledAt, Runs: true, Effects: said[t.ScheduledAt.UnixMicro()].Effects}
+		i, known := said[t.ScheduledAt.UnixMicro()]
+		if !known {
+			i = dts.PreviewInstant{UTC: t.ScheduledAt, Runs: true}
+		}
+		delete(said, t.ScheduledAt.UnixMicro())
 		if !t.DueAt.Equal(t.ScheduledAt.Add(r.Jitter())) {
 			i.UTC = t.DueAt
 			i.Effects = append(i.Effects, dts.PreviewEffect{Text: "moved by hand from " + t.ScheduledAt.UTC().Format("2006-01-02T15:04:05Z")})
@@ -61,6 +65,7 @@ func upcoming(r *dts.RecurringTask, next []*dts.Task, p *dts.Preview) []dts.Prev
 			list = append(list, i)
 		}
 	}
+	markPaused(r, list)
 	slices.SortFunc(list, func(x, y dts.PreviewInstant) int { return x.UTC.Compare(y.UTC) })
 	return list
 }

@@ -32,7 +32,7 @@ func (a *app) clockText(s *dts.SchedulerStatus) string {
 			text += " to " + span(time.Duration(c.EstimatedErrUS)*time.Microsecond)
 		}
 		parts = append(parts, text+", says the kernel")
-	default:
+	case len(c.Alerts) == 0:
 		parts = append(parts, a.paint("not synchronised, says the kernel", color.FgYellow))
 	}
 	if c.MaxSkewMS != 0 {
