@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -63,7 +64,8 @@ func parseWhen(text string, loc *time.Location, now time.Time) (at time.Time, lo
 }
 
 // parsePast reads an instant that is over, for a flag: what parseWhen reads, where a time of day is the last one of
-// that name; `yesterday` with a time of day; or a duration, which is so long ago.
+// that name; `yesterday` with a time of day; or a duration, which is so long ago. Of a time that clocks are put forward over the end of
+// that gap is meant: what was to run in it runs there.
 func parsePast(flag, text string, loc *time.Location, now time.Time) (time.Time, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	if d, err := parseSpan(flag, s, 1); err == nil {
@@ -81,12 +83,15 @@ func parsePast(flag, text string, loc *time.Location, now time.Time) (time.Time,
 			return today, nil
 		}
 		past, err := resolveLocal(wall.AddDate(0, 0, -1), loc)
-		if err != nil {
-			return past, usagef("%s: %s", flag, err)
+		if gap, ok := errors.AsType[*gapError](err); ok {
+			return gap.end, nil
 		}
-		return past, nil
+		return past, err
 	}
 	at, _, err := parseWhen(text, loc, now)
+	if gap, ok := errors.AsType[*gapError](err); ok {
+		return gap.end, nil
+	}
 	if err != nil {
 		return at, usagef("%s: %s, or a duration such as 2h", flag, err)
 	}
@@ -104,8 +109,20 @@ func resolveLocal(wall time.Time, loc *time.Location) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s does not exist in %s: clocks are put forward over it; choose a time outside that gap, or give an offset",
-		wall.Format("2006-01-02 15:04:05"), loc)
+	end, _ := wall.Add(-time.Duration(before) * time.Second).In(loc).ZoneBounds()
+	return time.Time{}, &gapError{wall, loc, end}
+}
+
+// gapError says that a local time does not exist.
+type gapError struct {
+	wall time.Time // in UTC
+	loc  *time.Location
+	end  time.Time // when clocks were put forward over it
+}
+
+func (e *gapError) Error() string {
+	return fmt.Sprintf("%s does not exist in %s: clocks are put forward over it; choose a time outside that gap, or give an offset",
+		e.wall.Format("2006-01-02 15:04:05"), e.loc)
 }
 
 // parseSpan reads a duration for a flag: a Go duration, or weeks and days as in 2w, 1d12h and PT3H. low is

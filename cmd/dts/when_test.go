@@ -52,6 +52,9 @@ func TestParsePast(t *testing.T) {
 		{"09:00", "2026-03-29T09:00:00+02:00"},
 		{"Yesterday  01:15:30", "2026-03-29T01:15:30+01:00"},
 		{"2d", "2026-03-28T00:30:00+01:00"},
+		{"02:30", "2026-03-29T03:00:00+02:00"}, // it did not exist
+		{"yesterday 02:30", "2026-03-29T03:00:00+02:00"},
+		{"2026-03-29 02:30", "2026-03-29T03:00:00+02:00"},
 		{"90m", "2026-03-30T00:00:00+02:00"},
 		{"2026-03-01 08:00", "2026-03-01T08:00:00+01:00"},
 		{"2026-03-29T00:30:00Z", "2026-03-29T01:30:00+01:00"},
@@ -61,7 +64,7 @@ func TestParsePast(t *testing.T) {
 			t.Errorf("%q: %s, %v; want %s", tt.text, got.In(loc).Format(time.RFC3339), err, tt.want)
 		}
 	}
-	for _, text := range []string{"", "soon", "25:00", "yesterday", "yesterday 02:30", "02:30", "2026-03-29 02:30", "-2h", "5"} {
+	for _, text := range []string{"", "soon", "25:00", "yesterday", "-2h", "5"} {
 		if at, err := parsePast("--from", text, loc, now); err == nil {
 			t.Errorf("%q is accepted as %s", text, at)
 		}
