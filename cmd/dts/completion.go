@@ -44,7 +44,7 @@ func longFlags(cmd *cli.Command) []string {
 	return append(list, "--help")
 }
 
-// bashCompletion completes the command, then its flags, then files.
+// bashCompletion completes the command, then its subcommand and its flags, then files.
 func bashCompletion(commands []*cli.Command) string {
 	var b strings.Builder
 	names := make([]string, 0, len(commands))
@@ -56,6 +56,12 @@ func bashCompletion(commands []*cli.Command) string {
 	for _, c := range commands {
 		b.WriteString("      " + c.Name + ") list=\"" + strings.Join(longFlags(c), " ") + "\" ;;\n")
 	}
+	b.WriteString("    esac\n  fi\n  if [ \"$COMP_CWORD\" -gt 2 ]; then\n    case \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n")
+	for _, c := range commands {
+		for _, sub := range c.VisibleCommands() {
+			b.WriteString("      \"" + c.Name + " " + sub.Name + "\") list=\"" + strings.Join(longFlags(sub), " ") + "\" ;;\n")
+		}
+	}
 	b.WriteString("    esac\n  fi\n  COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n}\ncomplete -o default -F _dts dts\n")
 	return b.String()
 }
@@ -65,11 +71,20 @@ func fishCompletion(commands []*cli.Command) string {
 	var b strings.Builder
 	for _, c := range commands {
 		b.WriteString("complete -c dts -n __fish_use_subcommand -a " + c.Name + " -d '" + quote.Replace(c.Usage) + "'\n")
-		for _, f := range longFlags(c) {
-			if name, ok := strings.CutPrefix(f, "--"); ok {
-				b.WriteString("complete -c dts -n '__fish_seen_subcommand_from " + c.Name + "' -l " + name + "\n")
-			}
+		fishFlags(&b, c, "__fish_seen_subcommand_from "+c.Name)
+		for _, sub := range c.VisibleCommands() {
+			b.WriteString("complete -c dts -n '__fish_seen_subcommand_from " + c.Name + "' -a " + sub.Name + " -d '" + quote.Replace(sub.Usage) + "'\n")
+			fishFlags(&b, sub, "__fish_seen_subcommand_from "+c.Name+"; and __fish_seen_subcommand_from "+sub.Name)
 		}
 	}
 	return b.String()
+}
+
+// fishFlags completes the flags of a command where a condition holds.
+func fishFlags(b *strings.Builder, c *cli.Command, when string) {
+	for _, f := range longFlags(c) {
+		if name, ok := strings.CutPrefix(f, "--"); ok {
+			b.WriteString("complete -c dts -n '" + when + "' -l " + name + "\n")
+		}
+	}
 }
