@@ -29,7 +29,7 @@ func (a *app) importCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name: "crontab", Usage: "import crontab files as recurring tasks", ArgsUsage: "FILE…",
 			Description: `Every line becomes a recurring task that does what cron would do: the same shell, variables, user and
-standard input, no retries, and nothing made up for after an outage unless --catch-up latest says so. A run
+standard input, no retries, and nothing made up for after an outage unless --catch-up says so. A run
 may take 7 days. What a job prints is kept and not mailed.
 
 A line that cannot be carried over is refused by file and line, and then nothing is imported, unless

@@ -85,6 +85,37 @@ func FuzzParseWhen(f *testing.F) {
 	})
 }
 
+func FuzzParsePast(f *testing.F) {
+	for _, s := range []string{"15:04", "yesterday 09:00", "yesterday 02:30", "2026-03-29 02:30", "2d", "2026-03-01T08:00:00Z"} {
+		f.Add(s)
+	}
+	loc := berlin(f)
+	now := time.Date(2026, 3, 30, 1, 30, 0, 0, loc)
+	f.Fuzz(func(t *testing.T, text string) {
+		at, err := parsePast("--from", text, loc, now)
+		if _, tod := time.Parse("15:04", strings.TrimSpace(text)); err == nil && tod == nil && at.After(now) {
+			t.Errorf("%q is %s, which is to come", text, at)
+		}
+	})
+}
+
+func FuzzParseWindow(f *testing.F) {
+	for _, s := range []string{"0 9 * * mon-fri for 8h", "*/5 * * * * for 1m", "2026-03-01 08:00/2026-03-01 12:00", "15:00/16:00", " for ", "/"} {
+		f.Add(s)
+	}
+	loc := berlin(f)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, loc)
+	f.Fuzz(func(t *testing.T, text string) {
+		w, err := parseWindow(text, loc, now)
+		if err == nil && (w.Cron == "") == (w.DurationSeconds > 0) {
+			t.Errorf("%q: %+v is half of one form", text, w)
+		}
+		if err == nil && w.Cron == "" && !w.End.After(w.Start) {
+			t.Errorf("%q: %+v is empty", text, w)
+		}
+	})
+}
+
 func TestParseSpan(t *testing.T) {
 	for text, want := range map[string]time.Duration{"90s": 90 * time.Second, "2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "PT3H": 3 * time.Hour, "50ms": 50 * time.Millisecond} {
 		if got, err := parseSpan("--x", text, 0); err != nil || got != want {
