@@ -22,9 +22,6 @@ func (s *Scheduler) clockStatus(st *dts.SchedulerStatus) *dts.ClockStatus {
 	}
 	if k, known := s.o.KernelClock(); known {
 		c.Synchronised, c.EstimatedErrUS, c.MaxErrorUS = &k.Synchronised, k.EstimatedErrUS, k.MaxErrorUS
-		if !k.Synchronised {
-			c.Alerts = append(c.Alerts, "nothing keeps this machine's clock right, says its kernel; start chronyd, ntpd or systemd-timesyncd")
-		}
 	}
 	now := s.o.Boottime()
 	v := s.members.view.Load()

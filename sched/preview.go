@@ -95,6 +95,9 @@ func unsaved(q *dts.PreviewRequest, tenant string, now time.Time) (*dts.Recurrin
 	if err := r.Normalize(); err != nil {
 		return nil, err
 	}
+	if r.RRule != "" && r.StartTime.IsZero() {
+		r.StartTime = beginning(now)
+	}
 	if r.Interval() > 0 && r.StartTime.IsZero() {
 		r.StartTime = now.Add(r.Interval()).Truncate(time.Microsecond)
 	}

@@ -73,6 +73,10 @@ func (s *Scheduler) refuseBoot(r *dts.RecurringTask) error {
 // isBoot reports whether a recurring task runs at every boot.
 func isBoot(r *dts.RecurringTask) bool { return strings.TrimSpace(r.Cron) == "@reboot" }
 
+// beginning is where a rule without a start_time begins: at the next whole minute, because what it does not say of the
+// time of day it takes from there.
+func beginning(now time.Time) time.Time { return now.Add(time.Minute - time.Microsecond).Truncate(time.Minute) }
+
 // FirstPlan makes a new recurring task ready to be inserted, with its first occurrences. calendars are those that it
 // uses.
 func FirstPlan(r *dts.RecurringTask, calendars map[string]*calendar.Calendar, now time.Time) (dts.Plan, error) {
@@ -87,7 +91,7 @@ func FirstPlan(r *dts.RecurringTask, calendars map[string]*calendar.Calendar, no
 		n.StartTime = now.Add(n.Interval()).Truncate(time.Microsecond) // kept, so that the phase never moves
 	}
 	if n.RRule != "" && n.StartTime.IsZero() {
-		n.StartTime = now.Truncate(time.Second) // likewise: a rule counts from its beginning
+		n.StartTime = beginning(now) // likewise: a rule counts from its beginning
 	}
 	c, err := Compile(&n, calendars)
 	if errors.Is(err, cron.ErrReboot) {
@@ -306,7 +310,7 @@ func (s *Scheduler) ModifyRecurring(ctx context.Context, tenant, id string, patc
 			n.StartTime = now.Add(n.Interval())
 		}
 		if n.RRule != "" && n.StartTime.IsZero() {
-			n.StartTime = now.Truncate(time.Second)
+			n.StartTime = beginning(now)
 		}
 		return change{to: n, replan: true}, nil
 	})
