@@ -178,6 +178,12 @@ func (r *RecurringTask) Occurrence(at time.Time, origin Origin, now time.Time) *
 	return t
 }
 
+// Pause is what the holder of a recurring task's shard must know while it is paused.
+type Pause struct {
+	Shard int
+	Until time.Time // it resumes by itself then; zero: by hand
+}
+
 // Skip says that the instants from From to To, Count of them, did not run, and why.
 type Skip struct {
 	TenantID        string    `json:"-"`

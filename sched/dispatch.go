@@ -16,7 +16,7 @@ func (l *loop) due(it *item, now time.Time) {
 	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
 		l.count(it, -1)
 		l.miss(it)
-	case planned && l.isPaused(t.RecurringTaskID) && !t.Moved:
+	case planned && !t.Moved && t.WaitsFor != dts.ReasonOverlap && l.isPaused(t.RecurringTaskID, t.ScheduledAt):
 		l.skip(it, dts.ReasonPaused, "")
 	case l.blackedOut(it, now):
 	case overlapOf(t) != dts.OverlapAllow:

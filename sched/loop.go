@@ -82,11 +82,11 @@ type loop struct {
 	scanAt   time.Time // no scan before this, after one failed
 	lastScan time.Time
 
-	terms     dts.Terms          // of the shards that this server holds
-	paused    map[string]int     // recurring tasks, with their shards
-	active    map[string][]*item // of each recurring task that may not overlap: what runs, or is next
-	buffers   map[string]*buffer // and what waits for that to end
-	bufferAt  time.Time          // when to look again after those
+	terms     dts.Terms            // of the shards that this server holds
+	paused    map[string]dts.Pause // recurring tasks
+	active    map[string][]*item   // of each recurring task that may not overlap: what runs, or is next
+	buffers   map[string]*buffer   // and what waits for that to end
+	bufferAt  time.Time            // when to look again after those
 	blackouts []*blackout
 	unwritten int
 	idle      chan struct{} // closed when nothing runs or is to be written any more, while draining
@@ -95,7 +95,7 @@ type loop struct {
 }
 
 func newLoop(s *Scheduler) *loop {
-	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]int{}, active: map[string][]*item{}, buffers: map[string]*buffer{}}
+	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
 	}

@@ -39,7 +39,11 @@ func exclusive(t *dts.Task) bool { return t.Overlap != "" && t.Overlap != dts.Ov
 // overlap decides about an occurrence that is due and may not run beside another one.
 func (l *loop) overlap(it *item) {
 	rec := it.task.RecurringTaskID
-	if len(l.active[rec]) > 0 || l.buffers[rec] != nil {
+	switch {
+	case it.task.WaitsFor == dts.ReasonOverlap: // it has waited before this server had it: it keeps its place
+		l.await(it)
+		return
+	case len(l.active[rec]) > 0 || l.buffers[rec] != nil:
 		l.collide(it)
 		return
 	}

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"slices"
 	"time"
 
 	"dts"
@@ -26,7 +27,7 @@ func Compile(r *dts.RecurringTask, calendars map[string]*calendar.Calendar) (*ti
 // planInput is what one planning step decides on, beside the recurring task and its schedule.
 type planInput struct {
 	now      time.Time
-	late     []*dts.Task // planned occurrences that were missed, oldest first; nobody runs them meanwhile
+	late     []*dts.Task // planned occurrences that were missed, or that a pause takes out, oldest first; nobody runs them meanwhile
 	waiting  []*dts.Task // those that will be missed when the blackout ends that they wait for; likewise
 	lastSkip *dts.Skip   // the newest, of a paused recurring task
 	open     int64       // planned occurrences that have not ended, of a recurring task with max_runs
@@ -103,10 +104,11 @@ func resume(r *dts.RecurringTask, now time.Time) {
 // follows the last one makes that one longer.
 func (b *planner) paused(until time.Time) {
 	r := b.r
-	for _, t := range b.in.late {
+	in, after := apart(b.in.late, func(t *dts.Task) bool { return !t.ScheduledAt.After(until) })
+	for _, t := range in {
 		b.skipTask(t, dts.ReasonPaused, r.PauseNote)
 	}
-	b.in.late = nil
+	b.in.late = slices.DeleteFunc(after, func(t *dts.Task) bool { return !t.MissAt.Before(b.in.now) }) // missed after its end
 	if n := b.c.Count(r.PlannedThrough, until); n > 0 {
 		k := b.skipRange(b.c.Next(r.PlannedThrough), b.c.Prev(until), n, dts.ReasonPaused, r.PauseNote)
 		if last := b.in.lastSkip; last != nil && last.Reason == dts.ReasonPaused && last.To.Equal(b.c.Prev(r.PlannedThrough)) && last.Note == r.PauseNote {

@@ -267,7 +267,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	}()
 	cutoff := now.Add(-r.MisfireAfter())
 	var tasks []*dts.Task
-	if missed || r.MaxRuns > 0 || r.PlannedThrough.Before(cutoff) || s.inBlackout(r.TenantID, r.Queue, now) {
+	if missed || r.MaxRuns > 0 || r.Status == dts.Paused || r.PlannedThrough.Before(cutoff) || s.inBlackout(r.TenantID, r.Queue, now) {
 		if tasks, err = s.o.Store.Planned(ctx, r.ID); err != nil {
 			return p, h, err
 		}
@@ -277,7 +277,9 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 			return p, h, err
 		}
 	}
-	late, err := s.holdLate(ctx, r.ID, tasks, cutoff, h)
+	late, err := s.holdLate(ctx, r.ID, tasks, h, func(t *dts.Task) bool {
+		return t.DueAt.Before(cutoff) || r.Status == dts.Paused && !t.ScheduledAt.After(now)
+	})
 	if err != nil {
 		return p, h, err
 	}
@@ -307,16 +309,18 @@ func (s *Scheduler) openRuns(ctx context.Context, r *dts.RecurringTask, planned 
 	return list[0], int64(planned + active), nil
 }
 
-// holdLate takes those of the planned tasks that were due before cutoff out of memory, and returns them as they
+// holdLate takes those of the planned tasks that are late, and may be skipped, out of memory, and returns them as they
 // are then: some may have run in the meantime.
-func (s *Scheduler) holdLate(ctx context.Context, id string, tasks []*dts.Task, cutoff time.Time, h *lateHold) ([]*dts.Task, error) {
+func (s *Scheduler) holdLate(ctx context.Context, id string, tasks []*dts.Task, h *lateHold, late func(*dts.Task) bool) ([]*dts.Task, error) {
 	var ids []string
 	for _, t := range tasks {
-		if !t.MissAt.IsZero() && t.DueAt.Before(cutoff) {
+		if !t.MissAt.IsZero() && late(t) {
 			ids = append(ids, t.ID)
 		}
 	}
-	return s.holdPlanned(ctx, id, ids, false, h)
+	held, err := s.holdPlanned(ctx, id, ids, false, h)
+	// What was moved, or waits for another one's end, in the meantime will run.
+	return slices.DeleteFunc(held, func(t *dts.Task) bool { return t.MissAt.IsZero() }), err
 }
 
 // waitsOn reports whether an occurrence waits for the end of a blackout that is still to come.
@@ -395,10 +399,17 @@ func (s *Scheduler) takePlanned(p *dts.Plan, strangers int64) {
 	s.in.post(func(l *loop) {
 		// Where it was never replanned, no instant after its cursor can have had a task before.
 		known := s.strangers.Load() == strangers && p.New.PlanVersion == 1
+		var like *dts.Task
 		for _, t := range p.Insert {
 			l.take(t)
+			if t.Origin != dts.OriginSchedule || !t.RunAt.Equal(t.DueAt) {
+				continue // made up for: not like those ahead
+			}
+			if like == nil {
+				like = t
+			}
 			if it := l.items[t.ID]; known && it != nil && it.state == waiting {
-				it.like, it.at = p.Insert[0], t.ScheduledAt
+				it.like, it.at = like, t.ScheduledAt
 			}
 		}
 	})
@@ -406,13 +417,15 @@ func (s *Scheduler) takePlanned(p *dts.Plan, strangers int64) {
 
 func (l *loop) setPaused(r *dts.RecurringTask) {
 	if r.Status == dts.Paused && l.terms[r.Shard] != 0 {
-		l.paused[r.ID] = r.Shard
+		l.paused[r.ID] = dts.Pause{Shard: r.Shard, Until: r.PausedUntil}
 	} else {
 		delete(l.paused, r.ID)
 	}
 }
 
-func (l *loop) isPaused(recurringID string) bool {
-	_, is := l.paused[recurringID]
-	return is
+// isPaused reports whether a pause takes an instant of a recurring task out. One that has ended, although nobody has
+// noted that yet, takes out only those before its end.
+func (l *loop) isPaused(recurringID string, instant time.Time) bool {
+	p, is := l.paused[recurringID]
+	return is && (p.Until.IsZero() || !instant.After(p.Until))
 }

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"maps"
 	"time"
 
 	"dts"
@@ -9,13 +10,11 @@ import (
 // What the loop does when this server takes shards, or lets them go.
 
 // gain takes up shards at their terms, and those of their recurring tasks that are paused.
-func (l *loop) gain(set dts.ShardSet, terms dts.Terms, paused map[string]int) {
+func (l *loop) gain(set dts.ShardSet, terms dts.Terms, paused map[string]dts.Pause) {
 	for _, n := range set.List() {
 		l.terms[n] = terms[n]
 	}
-	for id, shard := range paused {
-		l.paused[id] = shard
-	}
+	maps.Copy(l.paused, paused)
 	if !l.mark.RunAt.IsZero() { // else everything is still to be read
 		l.readGained(set, dts.Mark{})
 	}
@@ -57,8 +56,8 @@ func (l *loop) lose(set dts.ShardSet) (runs []*run) {
 	for _, n := range set.List() {
 		l.terms[n] = 0
 	}
-	for id, shard := range l.paused {
-		if set.Has(shard) {
+	for id, p := range l.paused {
+		if set.Has(p.Shard) {
 			delete(l.paused, id)
 		}
 	}

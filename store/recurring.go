@@ -134,17 +134,19 @@ func (s *Store) PlanDue(ctx context.Context, shards dts.ShardSet, now time.Time,
 	return due, at.time(), err
 }
 
-// PausedRecurring returns the recurring tasks in the shards that are paused, each with its shard.
-func (s *Store) PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[string]int, error) {
-	paused := map[string]int{}
+// PausedRecurring returns the recurring tasks in the shards that are paused, by their ids.
+func (s *Store) PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[string]dts.Pause, error) {
+	paused := map[string]dts.Pause{}
 	low, high := halves(shards)
 	err := s.query(ctx, "read paused recurring tasks", OwnWrites, Stmt{
-		`SELECT recurring_task_id, shard FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
+		`SELECT recurring_task_id, shard, paused_until FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
 		func(r scanner) error {
 			var id string
-			var shard int
-			err := r.Scan(&id, &shard)
-			paused[id] = shard
+			var p dts.Pause
+			var until nullTime
+			err := r.Scan(&id, &p.Shard, &until)
+			p.Until = until.time()
+			paused[id] = p
 			return err
 		})
 	return paused, err

@@ -477,12 +477,12 @@ func (p *proc) PlanDue(ctx context.Context, set dts.ShardSet, now time.Time, lim
 	return due, next, err
 }
 
-func (p *proc) PausedRecurring(ctx context.Context, set dts.ShardSet) (map[string]int, error) {
-	paused := map[string]int{}
+func (p *proc) PausedRecurring(ctx context.Context, set dts.ShardSet) (map[string]dts.Pause, error) {
+	paused := map[string]dts.Pause{}
 	err := p.read(ctx, func() {
 		for _, r := range p.w.db.recurring {
 			if r.Status == dts.Paused && set.Has(r.Shard) {
-				paused[r.ID] = r.Shard
+				paused[r.ID] = dts.Pause{Shard: r.Shard, Until: r.PausedUntil}
 			}
 		}
 	})
