@@ -116,14 +116,7 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 		batch = append(batch, Stmt{insertAttempt, attemptArgs(a)})
 	}
 	if counted(r) {
-		runs, completed := 0, 0
-		if t.Origin == dts.OriginSchedule {
-			runs = 1
-			if n.Status == dts.Success {
-				completed = 1
-			}
-		}
-		batch = append(batch, Stmt{countRun, []any{a.StartedAt.UnixMicro(), string(n.Status), runs, completed, t.RecurringTaskID}})
+		batch = append(batch, countEnd(t, n.Status, a.StartedAt))
 	}
 	if o := &r.Output; o.Total > 0 {
 		batch = append(batch, Stmt{insertOutput, []any{t.TenantID, t.ID, a.Number, hexOf(o.Head), hexOf(o.Tail), o.Total}})
@@ -144,6 +137,18 @@ func endArgs(r *dts.Record) []any {
 // counted reports whether a record ends an occurrence, which its recurring task counts.
 func counted(r *dts.Record) bool {
 	return r.After != nil && r.Task.RecurringTaskID != "" && r.After.Status.Terminal()
+}
+
+// countEnd counts the end of an occurrence. The statement before it must be the one that ends it.
+func countEnd(t *dts.Task, status dts.Status, started time.Time) Stmt {
+	runs, completed := 0, 0
+	if t.Origin == dts.OriginSchedule {
+		runs = 1
+		if status == dts.Success {
+			completed = 1
+		}
+	}
+	return Stmt{countRun, []any{micros(started), string(status), runs, completed, t.RecurringTaskID}}
 }
 
 // inTask reports whether the end of a task's first attempt needs no row of its own, because the task's row says
