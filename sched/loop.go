@@ -86,6 +86,7 @@ type loop struct {
 	paused    map[string]dts.Pause // recurring tasks
 	active    map[string][]*item   // of each recurring task that may not overlap: what runs, or is next
 	buffers   map[string]*buffer   // and what waits for that to end
+	asked     map[string][]*item   // what is due, while the store is asked whether another one is active
 	bufferAt  time.Time            // when to look again after those
 	blackouts []*blackout
 	unwritten int
@@ -95,7 +96,7 @@ type loop struct {
 }
 
 func newLoop(s *Scheduler) *loop {
-	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}}
+	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}, asked: map[string][]*item{}}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
 	}

@@ -209,7 +209,7 @@ func matrixWorld(t *testing.T, p pauseCase, o outage) {
 		if p.at > 0 {
 			model.pause.to = pauseTo.UTC()
 		}
-		w.settle(max(last.Sub(w.now()), 0) + 100*step)
+		w.settle(max(last.Sub(w.now()), 0) + 45*step)
 		model.spans = append(model.spans, span{from: from, to: 1 << 61, skew: skew})
 		for _, r := range list {
 			model.check(w, c, r, epoch.Add(step).UTC(), last.UTC(), step)

@@ -39,39 +39,51 @@ func exclusive(t *dts.Task) bool { return t.Overlap != "" && t.Overlap != dts.Ov
 // overlap decides about an occurrence that is due and may not run beside another one.
 func (l *loop) overlap(it *item) {
 	rec := it.task.RecurringTaskID
+	asked, asking := l.asked[rec]
 	switch {
 	case it.task.WaitsFor == dts.ReasonOverlap: // it has waited before this server had it: it keeps its place
 		l.await(it)
-		return
+	case asking:
+		it.state = deciding
+		l.asked[rec] = append(asked, it)
 	case len(l.active[rec]) > 0 || l.buffers[rec] != nil:
 		l.collide(it)
-		return
+	default: // an earlier one may be between two attempts: only the store knows
+		it.state = deciding
+		l.asked[rec] = []*item{it}
+		l.askActive(rec, func(l *loop, active bool) { l.answered(rec, active) })
 	}
-	// An earlier one may be between two attempts: only the store knows.
-	it.state = deciding
-	l.askActive(it.task.RecurringTaskID, it.TaskID, func(l *loop, active bool) {
+}
+
+// answered decides about the occurrences of a recurring task for which the store was asked whether another one is
+// active, in the order of their instants.
+func (l *loop) answered(rec string, active bool) {
+	list := l.asked[rec]
+	delete(l.asked, rec)
+	slices.SortStableFunc(list, func(a, b *item) int { return a.task.ScheduledAt.Compare(b.task.ScheduledAt) })
+	for _, it := range list {
 		switch {
 		case it.lost:
 			l.count(it, -1)
 			l.leave(it)
-			return
+			continue
 		case active || len(l.active[rec]) > 0 || l.buffers[rec] != nil:
 			l.collide(it)
 		default:
-			l.toReady(it, l.s.clock.now())
+			l.toReady(it, l.s.clock.now()) // of several the first one starts, and the next one meets it there
 		}
 		l.release(it)
-	})
+	}
 }
 
-// askActive asks the store whether an occurrence of a recurring task other than the given one is active, and calls then
-// on the loop; not at all when the scheduler ends meanwhile.
-func (l *loop) askActive(recurring, except string, then func(l *loop, active bool)) {
+// askActive asks the store whether an occurrence of a recurring task is active, and calls then on the loop; not at all
+// when the scheduler ends meanwhile.
+func (l *loop) askActive(recurring string, then func(l *loop, active bool)) {
 	s := l.s
 	s.wg.Go(func() {
 		n := 0
 		err := s.persist("count active runs", func() (err error) {
-			n, err = s.o.Store.ActiveRuns(s.ctx, recurring, except)
+			n, err = s.o.Store.ActiveRuns(s.ctx, recurring, "")
 			return err
 		})
 		if err == nil {
@@ -222,7 +234,7 @@ func (l *loop) promote(rec string) {
 		return
 	}
 	b.asking = true
-	l.askActive(rec, "", func(l *loop, active bool) {
+	l.askActive(rec, func(l *loop, active bool) {
 		b.asking = false
 		if len(b.items) == 0 {
 			if l.buffers[rec] == b {

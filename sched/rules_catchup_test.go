@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"dts"
 	"dts/sched"
@@ -33,7 +34,9 @@ func missing(t *testing.T, up time.Duration, edit func(*dts.RecurringTask), then
 // newBegan returns when the runs of instants began that did so after the restart.
 func (w *world) newBegan(after time.Duration) (list []string) {
 	epoch := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, s := range w.run.list() {
+	starts := w.run.list()
+	slices.SortStableFunc(starts, func(a, b start) int { return cmp.Or(a.at.Compare(b.at), a.due.Compare(b.due)) })
+	for _, s := range starts {
 		if at := s.at.Sub(epoch); at >= after {
 			list = append(list, fmt.Sprintf("%s at %v", s.due.Format("15:04:05"), at.Truncate(time.Second)))
 		}
@@ -59,7 +62,7 @@ func TestCatchUpWindow(t *testing.T) {
 				r.CatchUpMode, r.CatchUpWindowSeconds = c.mode, c.window
 			}, func(w *world, r *dts.RecurringTask) {
 				got := w.newBegan(3 * time.Minute)
-				if diff := cmp.Diff(c.want, got[:min(len(got), max(len(c.want), 4))]); diff != "" && !(c.want == nil && len(got) == 0) {
+				if diff := gocmp.Diff(c.want, got[:min(len(got), max(len(c.want), 4))]); diff != "" && !(c.want == nil && len(got) == 0) {
 					t.Errorf("runs (-want +got):\n%s", diff)
 				}
 				w.book(r.ID, time.Minute)
@@ -74,7 +77,7 @@ func TestCatchUpLimitAndPacing(t *testing.T) {
 	}, func(w *world, r *dts.RecurringTask) {
 		w.settle(20 * time.Second)
 		want := []string{"04:58:00 at 5h0m30s", "04:59:00 at 5h0m39s", "05:00:00 at 5h0m48s"}
-		if diff := cmp.Diff(want, w.newBegan(3*time.Minute)); diff != "" {
+		if diff := gocmp.Diff(want, w.newBegan(3*time.Minute)); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
 		}
 		for _, x := range w.book(r.ID, time.Minute).tasks {
@@ -162,7 +165,7 @@ func TestEndTimeInAnOutage(t *testing.T) {
 			missing(t, time.Hour, func(r *dts.RecurringTask) {
 				r.CatchUpMode, r.EndTime = mode, time.Date(2000, 1, 1, 0, 5, 0, 0, time.UTC)
 			}, func(w *world, r *dts.RecurringTask) {
-				if diff := cmp.Diff(want, w.newBegan(3*time.Minute)); diff != "" {
+				if diff := gocmp.Diff(want, w.newBegan(3*time.Minute)); diff != "" {
 					t.Errorf("runs (-want +got):\n%s", diff)
 				}
 				w.settle(time.Minute)
@@ -357,7 +360,7 @@ func TestOverlapAndRetries(t *testing.T) {
 				for _, s := range w.run.list() {
 					got = append(got, fmt.Sprintf("%s#%d at %v", s.due.Format("15:04:05"), s.number, s.at.Sub(r.CreatedAt).Truncate(time.Second)))
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
+				if diff := gocmp.Diff(want, got); diff != "" {
 					t.Errorf("runs (-want +got):\n%s", diff)
 				}
 				if policy == dts.OverlapCancel {
@@ -409,7 +412,7 @@ func TestVerbsOnABufferedRun(t *testing.T) {
 					w.do(up[1].ID, c.verb)
 				}
 				w.settle(20 * time.Minute)
-				if diff := cmp.Diff(c.want, w.newBegan(0)); diff != "" {
+				if diff := gocmp.Diff(c.want, w.newBegan(0)); diff != "" {
 					t.Errorf("runs (-want +got):\n%s", diff)
 				}
 				w.book(r.ID, time.Minute)
