@@ -102,7 +102,7 @@ func (a *app) printJob(j *job) error {
 	a.printf("%s  %s\n", a.bold(displayName(&j.request.Spec)), a.dim(clean(fmt.Sprintf("%s:%d", j.file, j.entry.Line))))
 	r := &dts.RecurringTask{Spec: j.request.Spec, Schedule: dts.Schedule{Cron: string(j.request.Cron), TimeZone: j.request.TimeZone}}
 	list := append([]fact{{"Runs", target(&r.Spec)}}, details(&r.Spec)...)
-	next, err := nextOf(&r.Schedule, r.Name, a.now(), 3)
+	next, err := nextOf(&r.Schedule, r.Name, a.now(), a.now(), 3)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func nextWord(r *dts.RecurringTask, now time.Time) string {
 	if !r.NextRunAt.IsZero() {
 		return relative(r.NextRunAt, now)
 	}
-	if next, err := nextOf(&r.Schedule, r.Name, now, 1); err == nil && len(next) > 0 {
+	if next, err := nextOf(&r.Schedule, r.Name, r.CreatedAt, now, 1); err == nil && len(next) > 0 {
 		return relative(next[0].UTC, now)
 	}
 	return "never"

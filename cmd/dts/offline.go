@@ -67,13 +67,13 @@ func (o *offline) AddRecurring(ctx context.Context, r *dts.RecurringTask) (*dts.
 // Next returns the next n instants of a recurring task, with what changes them.
 func (o *offline) Next(ctx context.Context, r *dts.RecurringTask, now time.Time, n int) ([]dts.PreviewInstant, error) {
 	if len(r.Calendars()) == 0 {
-		return nextOf(&r.Schedule, r.Name, now, n)
+		return nextOf(&r.Schedule, r.Name, r.CreatedAt, now, n)
 	}
 	known, err := o.calendars(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	t, err := timetable.Compile(&r.Schedule, timetable.Options{Seed: r.Name, Anchor: now, Calendars: known})
+	t, err := timetable.Compile(&r.Schedule, timetable.Options{Seed: r.Name, Anchor: r.CreatedAt, Calendars: known})
 	if err != nil {
 		return nil, err
 	}

@@ -95,9 +95,9 @@ func compile(s *dts.Schedule, name string, anchor time.Time) (cron.Schedule, err
 }
 
 // nextOf computes the next n instants of a schedule without its calendars, and what the changing of clocks does to
-// them. The list is empty for @reboot.
-func nextOf(s *dts.Schedule, name string, now time.Time, n int) ([]dts.PreviewInstant, error) {
-	c, err := compile(s, name, now)
+// them. The list is empty for @reboot. name and anchor are those of compile.
+func nextOf(s *dts.Schedule, name string, anchor, now time.Time, n int) ([]dts.PreviewInstant, error) {
+	c, err := compile(s, name, anchor)
 	if errors.Is(err, cron.ErrReboot) {
 		return nil, nil
 	}
