@@ -24,12 +24,12 @@ var (
 
 // outage is what happens to the server, or to its clock. All times are in steps of the schedule.
 type outage struct {
-	name   string
-	stop   float64       // when the server is stopped; 0: it is not
-	up     float64       // when it is started again
-	jump   time.Duration // how far the wall clock jumps, at about stop
-	hourly bool          // the schedule is one of hours, not of minutes
-	back   time.Duration // and back again, three steps later
+	name string
+	stop float64       // when the server is stopped; 0: it is not
+	up   float64       // when it is started again
+	jump time.Duration // how far the wall clock jumps, at about stop
+	step time.Duration // of the schedule; 0: a minute
+	back time.Duration // and back again, three steps later
 }
 
 // pauseCase is when a recurring task is paused; the times are those of the wall clock, in steps.
@@ -65,11 +65,11 @@ var steps = []outage{
 	{name: "-1s", stop: 5.6, jump: -time.Second},
 	{name: "+1h", stop: 5.6, jump: time.Hour},
 	{name: "-1h", stop: 5.6, jump: -time.Hour},
-	{name: "+1d", stop: 5.6, jump: 24 * time.Hour, hourly: true},
-	{name: "-1d", stop: 5.6, jump: -24 * time.Hour, hourly: true},
-	{name: "+10y", stop: 5.6, jump: 3652 * 24 * time.Hour, hourly: true},
-	{name: "-10y and back", stop: 5.6, jump: -3652 * 24 * time.Hour, back: 3652 * 24 * time.Hour, hourly: true},
-	{name: "+10y and back", stop: 5.6, jump: 3652 * 24 * time.Hour, back: -3652*24*time.Hour + 2*time.Hour, hourly: true},
+	{name: "+1d", stop: 5.6, jump: 24 * time.Hour, step: 5 * time.Minute},
+	{name: "-1d", stop: 5.6, jump: -24 * time.Hour, step: 5 * time.Minute},
+	{name: "+10y", stop: 5.6, jump: 3652 * 24 * time.Hour, step: 20 * time.Minute},
+	{name: "-10y and back", stop: 5.6, jump: -3652 * 24 * time.Hour, back: 3652 * 24 * time.Hour, step: 20 * time.Minute},
+	{name: "+10y and back", stop: 5.6, jump: 3652 * 24 * time.Hour, back: -3652*24*time.Hour + 2*time.Hour, step: 20 * time.Minute},
 }
 
 func TestMatrix(t *testing.T) {
@@ -111,8 +111,8 @@ func TestMatrix(t *testing.T) {
 
 func matrixWorld(t *testing.T, p pauseCase, o outage) {
 	step, cron := time.Minute, "* * * * *"
-	if o.hourly {
-		step, cron = time.Hour, "0 * * * *"
+	if o.step > 0 {
+		step, cron = o.step, fmt.Sprintf("*/%d * * * *", int(o.step.Minutes()))
 	}
 	of := func(n float64) time.Duration { return time.Duration(n * float64(step)).Truncate(time.Second) }
 	opts := func(s *sched.Options) { s.Retention = long }

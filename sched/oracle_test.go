@@ -53,6 +53,11 @@ func (o *oracle) wall(s span, at time.Duration) time.Time { return o.epoch.Add(a
 func (o *oracle) arrivals(r *dts.RecurringTask, first, last time.Time, step time.Duration) (list []arrival, skipped []lineOf) {
 	missed := map[int][]time.Time{}
 	skip := func(x time.Time, reason dts.Reason) {
+		if n := len(skipped); n > 0 && skipped[n-1].what == string(reason) && skipped[n-1].to.Add(step).Equal(x) {
+			skipped[n-1].to = x
+			skipped[n-1].n++
+			return
+		}
 		skipped = append(skipped, lineOf{from: x, to: x, n: 1, what: string(reason)})
 	}
 	paused := []time.Time{}

@@ -29,6 +29,7 @@ type planInput struct {
 	now      time.Time
 	late     []*dts.Task // planned occurrences that were missed, or that a pause takes out, oldest first; nobody runs them meanwhile
 	waiting  []*dts.Task // those that will be missed when the blackout ends that they wait for; likewise
+	kept     []time.Time // instants ahead that have a task all the same, because it was moved by hand; of one with calendars, in order
 	lastSkip *dts.Skip   // the newest, of a paused recurring task
 	open     int64       // planned occurrences that have not ended, of a recurring task with max_runs
 	// makeUp says that the catch-up mode applies to the instants of the pause that ends.
@@ -82,7 +83,20 @@ func (b *planner) advance(to time.Time) {
 	if !to.After(r.PlannedThrough) {
 		return
 	}
-	for _, x := range b.c.Excluded(r.PlannedThrough, to, excludedAtOnce) {
+	from := r.PlannedThrough
+	for _, at := range b.in.kept {
+		if at.After(from) && !at.After(to) {
+			b.excluded(from, at.Add(-time.Microsecond))
+			from = at
+		}
+	}
+	b.excluded(from, to)
+	r.PlannedThrough = dts.Micros(to)
+}
+
+// excluded records what calendars exclude after from, up to to.
+func (b *planner) excluded(from, to time.Time) {
+	for _, x := range b.c.Excluded(from, to, excludedAtOnce) {
 		note := x.Calendar
 		if x.Name != "" && x.Name != x.Calendar {
 			note += ": " + x.Name
@@ -92,7 +106,6 @@ func (b *planner) advance(to time.Time) {
 		}
 		b.plan.Skips = append(b.plan.Skips, b.skipRange(x.From, x.To, x.Count, dts.ReasonCalendar, note))
 	}
-	r.PlannedThrough = dts.Micros(to)
 }
 
 func resume(r *dts.RecurringTask, now time.Time) {

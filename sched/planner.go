@@ -267,7 +267,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	}()
 	cutoff := now.Add(-r.MisfireAfter())
 	var tasks []*dts.Task
-	if missed || r.MaxRuns > 0 || r.Status == dts.Paused || r.PlannedThrough.Before(cutoff) || s.inBlackout(r.TenantID, r.Queue, now) {
+	if missed || r.MaxRuns > 0 || r.Status == dts.Paused || len(r.Calendars()) > 0 || r.PlannedThrough.Before(cutoff) || s.inBlackout(r.TenantID, r.Queue, now) {
 		if tasks, err = s.o.Store.Planned(ctx, r.ID); err != nil {
 			return p, h, err
 		}
@@ -287,12 +287,27 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	if missed {
 		s.takeBack(tasks, h.ids)
 	}
+	in.kept = keptAfter(r.PlannedThrough, tasks, nil)
 	if r.Status == dts.Paused {
 		if in.lastSkip, err = s.o.Store.LastSkip(ctx, r.ID); err != nil {
 			return p, h, err
 		}
 	}
 	return makePlan(r, c, in), h, nil
+}
+
+// keptAfter returns the instants after a time of planned tasks, in order, less those that go.
+func keptAfter(at time.Time, tasks []*dts.Task, going []dts.Change) (list []time.Time) {
+	gone := map[string]bool{}
+	for _, c := range going {
+		gone[c.Old.ID] = true
+	}
+	for _, t := range tasks {
+		if t.ScheduledAt.After(at) && !gone[t.ID] {
+			list = append(list, t.ScheduledAt)
+		}
+	}
+	return list
 }
 
 // openRuns returns how many runs of a recurring task with max_runs are planned or under way, and the recurring task

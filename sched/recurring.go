@@ -212,11 +212,14 @@ func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, now t
 		return err
 	}
 	in := planInput{now: now, makeUp: e.makeUp, why: s.whyMissed}
-	if n.Status != dts.Ended && n.MaxRuns > 0 {
-		list, err := s.o.Store.Planned(ctx, n.ID)
-		if err != nil {
+	var list []*dts.Task
+	if n.Status != dts.Ended && (n.MaxRuns > 0 || len(n.Calendars()) > 0) {
+		if list, err = s.o.Store.Planned(ctx, n.ID); err != nil {
 			return err
 		}
+		in.kept = keptAfter(n.PlannedThrough, list, p.Changes)
+	}
+	if n.Status != dts.Ended && n.MaxRuns > 0 {
 		fresh, open, err := s.openRuns(ctx, p.Old, len(list)-len(p.Changes))
 		if err != nil {
 			return err
