@@ -29,7 +29,7 @@ type planInput struct {
 	now      time.Time
 	late     []*dts.Task // planned occurrences that were missed, or that a pause takes out, oldest first; nobody runs them meanwhile
 	waiting  []*dts.Task // those that will be missed when the blackout ends that they wait for; likewise
-	kept     []time.Time // instants ahead that have a task all the same, because it was moved by hand; of one with calendars, in order
+	kept     []time.Time // instants ahead that have a task all the same, because it was moved by hand, in order; of one that is paused or has calendars
 	lastSkip *dts.Skip   // the newest, of a paused recurring task
 	open     int64       // planned occurrences that have not ended, of a recurring task with max_runs
 	// makeUp says that the catch-up mode applies to the instants of the pause that ends.
@@ -83,15 +83,19 @@ func (b *planner) advance(to time.Time) {
 	if !to.After(r.PlannedThrough) {
 		return
 	}
-	from := r.PlannedThrough
+	b.between(r.PlannedThrough, to, b.excluded)
+	r.PlannedThrough = dts.Micros(to)
+}
+
+// between calls f for the stretches after from, up to to, that lie between the instants that are kept.
+func (b *planner) between(from, to time.Time, f func(from, to time.Time)) {
 	for _, at := range b.in.kept {
 		if at.After(from) && !at.After(to) {
-			b.excluded(from, at.Add(-time.Microsecond))
+			f(from, at.Add(-time.Microsecond))
 			from = at
 		}
 	}
-	b.excluded(from, to)
-	r.PlannedThrough = dts.Micros(to)
+	f(from, to)
 }
 
 // excluded records what calendars exclude after from, up to to.
@@ -122,13 +126,7 @@ func (b *planner) paused(until time.Time) {
 		b.skipTask(t, dts.ReasonPaused, r.PauseNote)
 	}
 	b.in.late = slices.DeleteFunc(after, func(t *dts.Task) bool { return !t.MissAt.Before(b.in.now) }) // missed after its end
-	if n := b.c.Count(r.PlannedThrough, until); n > 0 {
-		k := b.skipRange(b.c.Next(r.PlannedThrough), b.c.Prev(until), n, dts.ReasonPaused, r.PauseNote)
-		if last := b.in.lastSkip; last != nil && last.Reason == dts.ReasonPaused && last.To.Equal(b.c.Prev(r.PlannedThrough)) && last.Note == r.PauseNote {
-			k.From, k.Count = last.From, k.Count+last.Count
-		}
-		b.plan.Skips = append(b.plan.Skips, k)
-	}
+	b.between(r.PlannedThrough, until, b.pausedRange)
 	b.advance(until)
 	// Look again when the next instant has passed, but not more often than each pausedStep.
 	next := b.c.Next(r.PlannedThrough)
@@ -141,6 +139,19 @@ func (b *planner) paused(until time.Time) {
 	if !r.PausedUntil.IsZero() && (r.PlanAt.IsZero() || r.PausedUntil.Before(r.PlanAt)) {
 		r.PlanAt = r.PausedUntil
 	}
+}
+
+// pausedRange records the instants after from, up to to, as PAUSED.
+func (b *planner) pausedRange(from, to time.Time) {
+	n := b.c.Count(from, to)
+	if n == 0 {
+		return
+	}
+	k := b.skipRange(b.c.Next(from), b.c.Prev(to), n, dts.ReasonPaused, b.r.PauseNote)
+	if last := b.in.lastSkip; last != nil && last.Reason == dts.ReasonPaused && last.To.Equal(b.c.Prev(from)) && last.Note == b.r.PauseNote {
+		k.From, k.Count = last.From, k.Count+last.Count
+	}
+	b.plan.Skips = append(b.plan.Skips, k)
 }
 
 // ahead plans the coming occurrences and sets when to look again.

@@ -267,7 +267,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	}()
 	cutoff := now.Add(-r.MisfireAfter())
 	var tasks []*dts.Task
-	if missed || r.MaxRuns > 0 || r.Status == dts.Paused || len(r.Calendars()) > 0 || r.PlannedThrough.Before(cutoff) || s.inBlackout(r.TenantID, r.Queue, now) {
+	if missed || r.MaxRuns > 0 || r.Status == dts.Paused || r.PlannedThrough.Before(cutoff) || s.inBlackout(r.TenantID, r.Queue, now) {
 		if tasks, err = s.o.Store.Planned(ctx, r.ID); err != nil {
 			return p, h, err
 		}
@@ -277,7 +277,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 			return p, h, err
 		}
 	}
-	late, err := s.holdLate(ctx, r.ID, tasks, h, func(t *dts.Task) bool {
+	late, err := s.holdLate(ctx, r.ID, tasks, false, h, func(t *dts.Task) bool {
 		return t.DueAt.Before(cutoff) || r.Status == dts.Paused && !t.ScheduledAt.After(now)
 	})
 	if err != nil {
@@ -287,7 +287,9 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	if missed {
 		s.takeBack(tasks, h.ids)
 	}
-	in.kept = keptAfter(r.PlannedThrough, tasks, nil)
+	if in.kept, err = s.keptBy(ctx, r); err != nil {
+		return p, h, err
+	}
 	if r.Status == dts.Paused {
 		if in.lastSkip, err = s.o.Store.LastSkip(ctx, r.ID); err != nil {
 			return p, h, err
@@ -296,18 +298,13 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	return makePlan(r, c, in), h, nil
 }
 
-// keptAfter returns the instants after a time of planned tasks, in order, less those that go.
-func keptAfter(at time.Time, tasks []*dts.Task, going []dts.Change) (list []time.Time) {
-	gone := map[string]bool{}
-	for _, c := range going {
-		gone[c.Old.ID] = true
+// keptBy returns the instants ahead of a recurring task's cursor that have a task all the same, because it was moved by
+// hand. Only a pause or a calendar could take those out.
+func (s *Scheduler) keptBy(ctx context.Context, r *dts.RecurringTask) ([]time.Time, error) {
+	if r.Status != dts.Paused && len(r.Calendars()) == 0 {
+		return nil, nil
 	}
-	for _, t := range tasks {
-		if t.ScheduledAt.After(at) && !gone[t.ID] {
-			list = append(list, t.ScheduledAt)
-		}
-	}
-	return list
+	return s.o.Store.MovedAfter(ctx, r.ID, r.PlannedThrough)
 }
 
 // openRuns returns how many runs of a recurring task with max_runs are planned or under way, and the recurring task
@@ -326,14 +323,14 @@ func (s *Scheduler) openRuns(ctx context.Context, r *dts.RecurringTask, planned 
 
 // holdLate takes those of the planned tasks that are late, and may be skipped, out of memory, and returns them as they
 // are then: some may have run in the meantime.
-func (s *Scheduler) holdLate(ctx context.Context, id string, tasks []*dts.Task, h *lateHold, late func(*dts.Task) bool) ([]*dts.Task, error) {
+func (s *Scheduler) holdLate(ctx context.Context, id string, tasks []*dts.Task, wait bool, h *lateHold, late func(*dts.Task) bool) ([]*dts.Task, error) {
 	var ids []string
 	for _, t := range tasks {
 		if !t.MissAt.IsZero() && late(t) {
 			ids = append(ids, t.ID)
 		}
 	}
-	held, err := s.holdPlanned(ctx, id, ids, false, h)
+	held, err := s.holdPlanned(ctx, id, ids, wait, h)
 	// What was moved, or waits for another one's end, in the meantime will run.
 	return slices.DeleteFunc(held, func(t *dts.Task) bool { return t.MissAt.IsZero() }), err
 }

@@ -175,7 +175,7 @@ func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, e
 	}
 	if boot {
 		p.New.PlanAt = time.Time{}
-	} else if err := s.planChange(ctx, &p, e, now); err != nil {
+	} else if err := s.planChange(ctx, &p, e, h, now); err != nil {
 		h.release(nil)
 		return nil, err
 	}
@@ -204,8 +204,9 @@ func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, e
 	return p.New, nil // it is written, whatever can be read
 }
 
-// planChange adds to the plan of a change what is ahead from now on.
-func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, now time.Time) error {
+// planChange adds to the plan of a change what is ahead from now on, and, while it is paused, what the pause has taken out
+// so far.
+func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, h *lateHold, now time.Time) error {
 	n := p.New
 	c, err := s.table(ctx, n)
 	if err != nil {
@@ -213,11 +214,14 @@ func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, now t
 	}
 	in := planInput{now: now, makeUp: e.makeUp, why: s.whyMissed}
 	var list []*dts.Task
-	if n.Status != dts.Ended && (n.MaxRuns > 0 || len(n.Calendars()) > 0) {
+	paused := p.Old.Status == dts.Paused && n.Status == dts.Paused
+	if n.Status != dts.Ended && (n.MaxRuns > 0 || paused) {
 		if list, err = s.o.Store.Planned(ctx, n.ID); err != nil {
 			return err
 		}
-		in.kept = keptAfter(n.PlannedThrough, list, p.Changes)
+	}
+	if in.kept, err = s.keptBy(ctx, n); err != nil {
+		return err
 	}
 	if n.Status != dts.Ended && n.MaxRuns > 0 {
 		fresh, open, err := s.openRuns(ctx, p.Old, len(list)-len(p.Changes))
@@ -226,11 +230,19 @@ func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, now t
 		}
 		in.open, n.RunsCount = open, fresh.RunsCount
 	}
+	if paused && !e.replan {
+		late, err := s.holdLate(ctx, n.ID, list, true, h, func(t *dts.Task) bool { return !t.ScheduledAt.After(now) })
+		if err != nil {
+			return err
+		}
+		in.waiting, in.late = apart(late, func(t *dts.Task) bool { return waitsOn(t, now) })
+	}
 	if e.replan && n.Status == dts.Active && c.Next(n.PlannedThrough).IsZero() && p.Old.Replan == 0 {
 		return dts.Invalid(whenField(&n.Schedule), "never fires again: %s; cancel the recurring task instead", whyNever(n, c, now))
 	}
 	more := makePlan(n, c, in)
-	p.New, p.Insert, p.Skips = more.New, more.Insert, append(p.Skips, more.Skips...)
+	p.New, p.Insert = more.New, more.Insert
+	p.Changes, p.Skips = append(p.Changes, more.Changes...), append(p.Skips, more.Skips...)
 	return nil
 }
 

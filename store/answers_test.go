@@ -313,6 +313,7 @@ func questions(t *testing.T) (list []question) {
 			return st.PendingOnce(ctx, tenant, now.Add(-time.Hour), now.Add(time.Hour), 10)
 		})
 		ask("RunTimes", func(st *store.Store, _ dts.Fence) (any, error) { return st.RunTimes(ctx, []string{rec.ID, using.ID}, 20) })
+		ask("MovedAfter", func(st *store.Store, _ dts.Fence) (any, error) { return st.MovedAfter(ctx, rec.ID, now) })
 		ask("CountOccurrences", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.CountOccurrences(ctx, rec.ID, dts.OriginSchedule, now, now.Add(time.Hour))
 		})

@@ -271,6 +271,20 @@ func (s *Store) SkipsAfter(ctx context.Context, id string, at time.Time) (list [
 	return list, err
 }
 
+// MovedAfter returns, in order, the instants after a time whose planned occurrence was moved by hand, whatever has become
+// of it.
+func (s *Store) MovedAfter(ctx context.Context, id string, at time.Time) (list []time.Time, err error) {
+	err = s.query(ctx, "read moved occurrences", OwnWrites, Stmt{`SELECT scheduled_at FROM tasks
+		WHERE recurring_task_id = ? AND scheduled_at > ? AND origin = 'SCHEDULE' AND moved = 1 ORDER BY scheduled_at`, []any{id, at.UnixMicro()}},
+		func(r scanner) error {
+			var at int64
+			err := r.Scan(&at)
+			list = append(list, time.UnixMicro(at).UTC())
+			return err
+		})
+	return list, err
+}
+
 // CountOccurrences returns how many tasks of an origin there are for the instants from from to to.
 func (s *Store) CountOccurrences(ctx context.Context, id string, origin dts.Origin, from, to time.Time) (n int64, err error) {
 	_, err = s.one(ctx, "count occurrences", Stmt{`SELECT count(*) FROM tasks WHERE recurring_task_id = ? AND scheduled_at BETWEEN ? AND ? AND origin = ?`,

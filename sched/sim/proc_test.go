@@ -540,6 +540,18 @@ type unused interface {
 	Waiting(ctx context.Context, shards dts.ShardSet, reason dts.Reason, after int64, limit int) ([]*dts.Task, error)
 }
 
+func (p *proc) MovedAfter(ctx context.Context, id string, at time.Time) (list []time.Time, err error) {
+	err = p.read(ctx, func() {
+		for _, t := range p.w.db.tasks {
+			if t.RecurringTaskID == id && t.ScheduledAt.After(at) && t.Origin == dts.OriginSchedule && t.Moved {
+				list = append(list, t.ScheduledAt)
+			}
+		}
+	})
+	slices.SortFunc(list, time.Time.Compare)
+	return list, err
+}
+
 func (p *proc) TimeRules(ctx context.Context) (string, error) { return "", p.read(ctx, func() {}) }
 
 func (p *proc) AllBlackouts(ctx context.Context) ([]*dts.Blackout, error) {
