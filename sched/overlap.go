@@ -132,8 +132,8 @@ func (l *loop) supersede(it *item) {
 			run.run.cancel(dts.ErrRunReplaced)
 		}
 	}
-	s := l.s
-	s.wg.Go(func() { s.cancelBetween(it.task.TenantID, rec, it.TaskID) })
+	s, tenant := l.s, it.task.TenantID
+	s.wg.Go(func() { s.cancelBetween(tenant, rec, it.TaskID) })
 }
 
 // cancelBetween cancels occurrences of a recurring task that are between two attempts. Those that run here are being
