@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,4 +95,44 @@ func TestRestartBetweenPacedRuns(t *testing.T) {
 		}
 		w.atRest()
 	})
+}
+
+// TestRemovedStaysRemoved: an occurrence that somebody has deleted ahead of its time does not come back when the
+// recurring task is changed, and one that the changed schedule does not have is forgotten.
+func TestRemovedStaysRemoved(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		verb  dts.Verb
+		patch dts.RecurringPatch
+		want  string
+	}{
+		{"deleted, renamed", dts.Delete, dts.RecurringPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Name: new("other")}}, "00:04:00 skipped 1 REMOVED"},
+		{"cancelled, renamed", dts.Cancel, dts.RecurringPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Name: new("other")}}, "00:04:00 skipped 1 REMOVED"},
+		{"deleted, rescheduled", dts.Delete, dts.RecurringPatch{Cron: new("1-59/2 * * * *")}, ""},
+		{"deleted, more often", dts.Delete, dts.RecurringPatch{Cron: new("*/5 * * * * *")}, "00:04:00 skipped 1 REMOVED"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				r := w.every("* * * * *", func(r *dts.RecurringTask) { r.EndTime = w.now().Add(8 * time.Minute) })
+				up, err := w.st.Upcoming(w.ctx, dts.DefaultTenant, r.ID, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.do(up[3].ID, c.verb)
+				if _, err := w.s.ModifyRecurring(w.ctx, dts.DefaultTenant, r.ID, c.patch); err != nil {
+					t.Fatal(err)
+				}
+				w.settle(time.Hour)
+				got := ""
+				for _, line := range w.ledger(r.ID) {
+					if strings.HasPrefix(line, "00:04:00") {
+						got += line
+					}
+				}
+				if got != c.want {
+					t.Errorf("the ledger says %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
 }

@@ -29,11 +29,12 @@ type planInput struct {
 	now      time.Time
 	late     []*dts.Task // planned occurrences that were missed, or that a pause takes out, oldest first; nobody runs them meanwhile
 	waiting  []*dts.Task // those that will be missed when the blackout ends that they wait for; likewise
-	kept     []time.Time // instants ahead that have a task all the same, because it was moved by hand, in order; of one that is paused or has calendars
+	kept     []time.Time // instants ahead that have a task all the same, because it was moved by hand, or a skip because it was removed, in order; of one that is paused or has calendars
 	lastSkip *dts.Skip   // the newest, of a paused recurring task
 	open     int64       // planned occurrences that have not ended, of a recurring task with max_runs
 	// makeUp says that the catch-up mode applies to the instants of the pause that ends.
 	makeUp bool
+	removed  []time.Time // instants ahead that somebody has removed, in order; of one that is planned again
 	// why says what kept the server from firing instants up to a time, for the ledger.
 	why func(through time.Time) string
 }
@@ -159,14 +160,16 @@ func (b *planner) ahead() {
 	r, now := b.r, b.in.now
 	count := b.c.Count(now, r.PlannedThrough)
 	for range planAtOnce {
-		if count >= planCount && r.PlannedThrough.After(now.Add(planAhead)) || b.left() == 0 {
+		if count >= planCount && r.PlannedThrough.After(now.Add(planAhead)) && !b.removedAhead() || b.left() == 0 {
 			break
 		}
 		at := b.c.Next(r.PlannedThrough)
 		if at.IsZero() {
 			break
 		}
-		b.plan.Insert = append(b.plan.Insert, r.Occurrence(at, dts.OriginSchedule, now))
+		if !slices.ContainsFunc(b.in.removed, at.Equal) {
+			b.plan.Insert = append(b.plan.Insert, r.Occurrence(at, dts.OriginSchedule, now))
+		}
 		b.advance(at)
 		if at.After(now) {
 			count++
@@ -191,6 +194,13 @@ func (b *planner) ahead() {
 	default:
 		r.PlanAt = b.lookAgain()
 	}
+}
+
+// removedAhead reports whether an instant that somebody has removed is still to be passed: no later step would know
+// of it.
+func (b *planner) removedAhead() bool {
+	n := len(b.in.removed)
+	return n > 0 && b.in.removed[n-1].After(b.r.PlannedThrough)
 }
 
 // lookAgain is when half of the occurrences, or half of the time, that is planned ahead will be used up.

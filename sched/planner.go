@@ -304,7 +304,7 @@ func (s *Scheduler) keptBy(ctx context.Context, r *dts.RecurringTask) ([]time.Ti
 	if r.Status != dts.Paused && len(r.Calendars()) == 0 {
 		return nil, nil
 	}
-	return s.o.Store.MovedAfter(ctx, r.ID, r.PlannedThrough)
+	return s.o.Store.DecidedAfter(ctx, r.ID, r.PlannedThrough)
 }
 
 // openRuns returns how many runs of a recurring task with max_runs are planned or under way, and the recurring task

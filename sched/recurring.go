@@ -237,6 +237,11 @@ func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, h *la
 		}
 		in.waiting, in.late = apart(late, func(t *dts.Task) bool { return waitsOn(t, now) })
 	}
+	if e.replan {
+		if in.removed, err = s.removed(ctx, p, c, now); err != nil {
+			return err
+		}
+	}
 	if e.replan && n.Status == dts.Active && c.Next(n.PlannedThrough).IsZero() && p.Old.Replan == 0 {
 		return dts.Invalid(whenField(&n.Schedule), "never fires again: %s; cancel the recurring task instead", whyNever(n, c, now))
 	}
@@ -283,6 +288,22 @@ func (s *Scheduler) unplan(ctx context.Context, p *dts.Plan, now time.Time) (*la
 	return h, nil
 }
 
+// removed returns the instants ahead that somebody has removed and that the new schedule still has. Those that it does
+// not have any more are forgotten.
+func (s *Scheduler) removed(ctx context.Context, p *dts.Plan, c *timetable.Table, now time.Time) (list []time.Time, err error) {
+	ahead, err := s.o.Store.SkipsAfter(ctx, p.Old.ID, now)
+	for _, k := range ahead {
+		switch {
+		case k.Reason != dts.ReasonRemoved || !k.From.After(now):
+		case c.Count(k.From.Add(-time.Microsecond), k.From) > 0:
+			list = append(list, k.From)
+		default:
+			p.Unskip = append(p.Unskip, k.From)
+		}
+	}
+	return list, err
+}
+
 // unskip adds to the plan the removal of skips that are still to come: what calendars were to exclude.
 func (s *Scheduler) unskip(ctx context.Context, p *dts.Plan, now time.Time) error {
 	if isBoot(p.Old) {
@@ -299,6 +320,9 @@ func (s *Scheduler) unskip(ctx context.Context, p *dts.Plan, now time.Time) erro
 		return err
 	}
 	for _, k := range ahead {
+		if k.Reason != dts.ReasonCalendar {
+			continue // what somebody removed stays removed
+		}
 		p.Unskip = append(p.Unskip, k.From)
 		if k.From.After(now) {
 			continue

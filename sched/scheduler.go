@@ -57,7 +57,7 @@ type Store interface {
 	ActiveRuns(ctx context.Context, id, except string) (int, error)
 	LastSkip(ctx context.Context, id string) (*dts.Skip, error)
 	SkipsAfter(ctx context.Context, id string, at time.Time) ([]*dts.Skip, error)
-	MovedAfter(ctx context.Context, id string, at time.Time) ([]time.Time, error)
+	DecidedAfter(ctx context.Context, id string, at time.Time) ([]time.Time, error)
 	CountOccurrences(ctx context.Context, id string, origin dts.Origin, from, to time.Time) (int64, error)
 
 	TimeRules(ctx context.Context) (token string, err error)

@@ -305,15 +305,19 @@ func questions(t *testing.T) (list []question) {
 		ask("Waiting", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10)
 		})
-		ask("LastSkipBefore", func(st *store.Store, _ dts.Fence) (any, error) { return st.LastSkipBefore(ctx, using.ID, now.Add(time.Hour)) })
+		ask("LastSkipBefore", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.LastSkipBefore(ctx, using.ID, now.Add(time.Hour))
+		})
 		ask("OccurrenceAt", func(st *store.Store, _ dts.Fence) (any, error) {
 			return two(st.OccurrenceAt(ctx, tenant, using.ID, now.Add(time.Minute)))
 		})
 		ask("PendingOnce", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.PendingOnce(ctx, tenant, now.Add(-time.Hour), now.Add(time.Hour), 10)
 		})
-		ask("RunTimes", func(st *store.Store, _ dts.Fence) (any, error) { return st.RunTimes(ctx, []string{rec.ID, using.ID}, 20) })
-		ask("MovedAfter", func(st *store.Store, _ dts.Fence) (any, error) { return st.MovedAfter(ctx, rec.ID, now) })
+		ask("RunTimes", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.RunTimes(ctx, []string{rec.ID, using.ID}, 20)
+		})
+		ask("DecidedAfter", func(st *store.Store, _ dts.Fence) (any, error) { return st.DecidedAfter(ctx, rec.ID, now) })
 		ask("CountOccurrences", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.CountOccurrences(ctx, rec.ID, dts.OriginSchedule, now, now.Add(time.Hour))
 		})

@@ -271,11 +271,12 @@ func (s *Store) SkipsAfter(ctx context.Context, id string, at time.Time) (list [
 	return list, err
 }
 
-// MovedAfter returns, in order, the instants after a time whose planned occurrence was moved by hand, whatever has become
-// of it.
-func (s *Store) MovedAfter(ctx context.Context, id string, at time.Time) (list []time.Time, err error) {
-	err = s.query(ctx, "read moved occurrences", OwnWrites, Stmt{`SELECT scheduled_at FROM tasks
-		WHERE recurring_task_id = ? AND scheduled_at > ? AND origin = 'SCHEDULE' AND moved = 1 ORDER BY scheduled_at`, []any{id, at.UnixMicro()}},
+// DecidedAfter returns, in order, the instants after a time about which somebody has decided by hand: whose planned
+// occurrence was moved, whatever has become of it, or removed.
+func (s *Store) DecidedAfter(ctx context.Context, id string, at time.Time) (list []time.Time, err error) {
+	err = s.query(ctx, "read occurrences decided by hand", OwnWrites, Stmt{`SELECT scheduled_at FROM tasks
+		WHERE recurring_task_id = ?1 AND scheduled_at > ?2 AND origin = 'SCHEDULE' AND moved = 1
+		UNION SELECT from_at FROM skips WHERE recurring_task_id = ?1 AND from_at > ?2 AND reason = 'REMOVED' ORDER BY 1`, []any{id, at.UnixMicro()}},
 		func(r scanner) error {
 			var at int64
 			err := r.Scan(&at)

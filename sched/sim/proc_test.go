@@ -540,7 +540,7 @@ type unused interface {
 	Waiting(ctx context.Context, shards dts.ShardSet, reason dts.Reason, after int64, limit int) ([]*dts.Task, error)
 }
 
-func (p *proc) MovedAfter(ctx context.Context, id string, at time.Time) (list []time.Time, err error) {
+func (p *proc) DecidedAfter(ctx context.Context, id string, at time.Time) (list []time.Time, err error) {
 	err = p.read(ctx, func() {
 		for _, t := range p.w.db.tasks {
 			if t.RecurringTaskID == id && t.ScheduledAt.After(at) && t.Origin == dts.OriginSchedule && t.Moved {
