@@ -33,8 +33,8 @@ type planInput struct {
 	lastSkip *dts.Skip   // the newest, of a paused recurring task
 	open     int64       // planned occurrences that have not ended, of a recurring task with max_runs
 	// makeUp says that the catch-up mode applies to the instants of the pause that ends.
-	makeUp bool
-	removed  []time.Time // instants ahead that somebody has removed, in order; of one that is planned again
+	makeUp  bool
+	removed []time.Time // instants ahead that somebody has removed, in order; of one that is planned again
 	// why says what kept the server from firing instants up to a time, for the ledger.
 	why func(through time.Time) string
 }

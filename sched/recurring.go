@@ -75,7 +75,9 @@ func isBoot(r *dts.RecurringTask) bool { return strings.TrimSpace(r.Cron) == "@r
 
 // beginning is where a rule without a start_time begins: at the next whole minute, because what it does not say of the
 // time of day it takes from there.
-func beginning(now time.Time) time.Time { return now.Add(time.Minute - time.Microsecond).Truncate(time.Minute) }
+func beginning(now time.Time) time.Time {
+	return now.Add(time.Minute - time.Microsecond).Truncate(time.Minute)
+}
 
 // FirstPlan makes a new recurring task ready to be inserted, with its first occurrences. calendars are those that it
 // uses.
