@@ -20,6 +20,7 @@ const rulesEvery = 2 * time.Second
 
 // rules is what a server keeps of calendars and blackouts.
 type rules struct {
+	loading   chan struct{} // capacity 1: full while someone reads the blackouts
 	mu        sync.Mutex
 	token     string // of the blackouts that the loop has
 	known     bool   // token was read
@@ -37,8 +38,15 @@ type compiledCalendar struct {
 // maxCompiled is how many compiled calendars are kept.
 const maxCompiled = 256
 
-// loadRules reads the blackouts if they, or calendars, have changed since it was called last.
+// loadRules reads the blackouts if they, or calendars, have changed since it was called last. One reads after the other:
+// what was read first must not be what the loop gets last.
 func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
+	select {
+	case s.rules.loading <- struct{}{}:
+		defer func() { <-s.rules.loading }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 	token, err := s.o.Store.TimeRules(ctx)
 	if err != nil {
 		return false, err
@@ -53,7 +61,6 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	now := s.clock.now()
 	list := make([]*blackout, 0, len(all))
 	for _, b := range all {
 		w, err := s.compileBlackout(ctx, b)
@@ -64,9 +71,7 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 		case err != nil:
 			return false, err
 		}
-		if _, _, more := w.Next(now); more || s.clock.held() != "" {
-			list = append(list, &blackout{b, w})
-		}
+		list = append(list, &blackout{b, w}) // also one that is over: the clock may be set back
 	}
 	s.rules.mu.Lock()
 	s.rules.token, s.rules.known, s.rules.blackouts = token, true, list
@@ -89,14 +94,18 @@ func (s *Scheduler) compileBlackout(ctx context.Context, b *dts.Blackout) (*cale
 
 // inBlackout reports whether tasks of a queue may have to wait for a blackout's end now.
 func (s *Scheduler) inBlackout(tenant, queue string, now time.Time) bool {
-	s.rules.mu.Lock()
-	list := s.rules.blackouts
-	s.rules.mu.Unlock()
 	probe := dts.Task{TenantID: tenant, Spec: dts.Spec{Queue: queue}}
-	return slices.ContainsFunc(list, func(b *blackout) bool {
+	return slices.ContainsFunc(s.rules.all(), func(b *blackout) bool {
 		_, in := b.covers(&probe, now)
 		return in
 	})
+}
+
+// all returns the blackouts that the loop has.
+func (r *rules) all() []*blackout {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.blackouts
 }
 
 // calendars returns those of a tenant's calendars that exist, compiled.

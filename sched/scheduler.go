@@ -208,6 +208,7 @@ func New(o Options) *Scheduler {
 		o: o, log: o.Log, bus: newBus(),
 		in: inbox{wake: make(chan struct{}, 1)}, loopDone: make(chan struct{}),
 		planning: make(chan struct{}, 1), planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), missed: map[string]bool{},
+		rules: rules{loading: make(chan struct{}, 1)},
 	}
 	s.held.Store(&dts.Fence{Node: o.Node.ID, Terms: &dts.Terms{}})
 	s.members = newMembers(s)
@@ -262,6 +263,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	s.wg.Go(s.clockLoop)
 	if s.alone() {
 		s.wg.Go(s.beatLoop)
+		s.spawn(func() { _ = s.review(dts.AllShards) }) // the server before may have ended just after a blackout was deleted
 	} else {
 		s.wg.Go(s.members.run)
 		s.wg.Go(s.handoffLoop)
