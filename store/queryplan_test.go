@@ -1,0 +1,60 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"dts"
+	"dts/store"
+)
+
+// asked is a backend that keeps the queries that it is asked.
+type asked struct {
+	store.Backend
+	queries []store.Stmt
+}
+
+func (a *asked) Query(ctx context.Context, level store.Level, s store.Stmt) (store.Rows, error) {
+	a.queries = append(a.queries, s)
+	return a.Backend.Query(ctx, level, s)
+}
+
+// TestLedgersAreNotSearched: what the planner and the loop ask of a recurring task costs the same however long its
+// ledger is.
+func TestLedgersAreNotSearched(t *testing.T) {
+	db := &asked{Backend: openSQLite(t)}
+	st := store.New(db, store.Options{})
+	defer st.Close()
+	for name, ask := range map[string]func() error{
+		"Planned":       func() error { _, err := st.Planned(ctx, "r"); return err },
+		"ActiveRuns":    func() error { _, err := st.ActiveRuns(ctx, "r", ""); return err },
+		"RecurringByID": func() error { _, err := st.RecurringByID(ctx, []string{"r"}); return err },
+		"PlanDue":       func() error { _, _, err := st.PlanDue(ctx, dts.AllShards, now, 10); return err },
+		"Waiting":       func() error { _, err := st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10); return err },
+	} {
+		db.queries = nil
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range db.queries {
+			rows, err := db.Backend.Query(ctx, store.OwnWrites, store.Stmt{SQL: "EXPLAIN QUERY PLAN " + q.SQL, Args: q.Args})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rows.Next() {
+				var id, parent, unused int
+				var step string
+				if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(step, "tasks_occurrence") || strings.HasPrefix(step, "SCAN tasks") {
+					t.Errorf("%s: %s", name, step)
+				}
+			}
+			if err := rows.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
