@@ -19,6 +19,7 @@ var onRqlite = map[string]func(*testing.T){
 	"TestStaleAttempts":              TestStaleAttempts,
 	"TestShortAttempt":               TestShortAttempt,
 	"TestListPages":                  TestListPages,
+	"TestLedgerPages":                TestLedgerPages,
 	"TestCounts":                     TestCounts,
 	"TestRetention":                  TestRetention,
 	"TestClusterSecret":              TestClusterSecret,
