@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -259,7 +260,8 @@ func checkExpiry(f *fieldErrors, expires, due time.Time) {
 
 func checkSeconds(f *fieldErrors, field string, v, low, high float64) {
 	if math.IsNaN(v) || v < low || v > high {
-		f.add(field, "is %v; use %v to %v seconds", v, low, high)
+		plain := func(bound float64) string { return strconv.FormatFloat(bound, 'f', -1, 64) }
+		f.add(field, "is %v; use %s to %s seconds", v, plain(low), plain(high))
 	}
 }
 

@@ -136,7 +136,7 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/recurring-tasks", recurring + `,"cron":"* * * * *","interval_seconds":5}`, 422, `interval_seconds: cannot be set together with cron; keep one`},
 		{"POST", "/recurring-tasks", recurring + `,"cron":"0 3 1 1 *","end_time":"2026-12-01T00:00:00Z"}`, 422, `end_time: the schedule has no instant from now, or from start_time, to then`},
 		{"POST", "/recurring-tasks", recurring + `,"interval_seconds":0.5,"schedule":"x"}`, 422, `schedule: is not a known field`},
-		{"POST", "/recurring-tasks", recurring + `,"interval_seconds":0.5}`, 422, `interval_seconds: is 0.5; use 1 to 3.1536e+08 seconds`},
+		{"POST", "/recurring-tasks", recurring + `,"interval_seconds":0.5}`, 422, `interval_seconds: is 0.5; use 1 to 315360000 seconds`},
 		{"POST", "/schedules/preview", `{"cron":"* * * * *","count":101}`, 422, `count: must be 1 to 100`},
 		{"POST", "/schedules/preview", `{}`, 422, `cron: is missing; give cron, interval_seconds or rrule`},
 		{"POST", "/schedules/preview", `{"cron":"0 3 31 2 *","time_zone":"Mars"}`, 422, `time_zone: time zone "Mars": is not a known IANA zone, such as Europe/Berlin or UTC`},

@@ -155,7 +155,7 @@ func (c *Calendar) addWindow(prefix string, w dts.Window, seed string, bad *prob
 	default:
 		d := time.Duration(math.Round(w.DurationSeconds * float64(time.Second)))
 		if !(w.DurationSeconds > 0) || w.DurationSeconds > maxDuration.Seconds() || d < time.Microsecond {
-			bad.add(prefix+"duration_seconds", "%v must be more than 0 and at most %d, which is 31 days", w.DurationSeconds, int(maxDuration.Seconds()))
+			bad.add(prefix+"duration_seconds", "%.10g must be more than 0 and at most %d, which is 31 days", w.DurationSeconds, int(maxDuration.Seconds()))
 		}
 		s, err := cron.Parse(w.Cron, cron.Options{Location: c.loc, Seed: seed})
 		if _, interval := cron.IntervalOf(w.Cron); interval {
