@@ -182,6 +182,7 @@ func (r *RecurringTask) Occurrence(at time.Time, origin Origin, now time.Time) *
 type Pause struct {
 	Shard int
 	Until time.Time // it resumes by itself then; zero: by hand
+	Note  string    // what whoever paused it said
 }
 
 // Skip says that the instants from From to To, Count of them, did not run, and why.

@@ -17,7 +17,7 @@ func (l *loop) due(it *item, now time.Time) {
 		l.count(it, -1)
 		l.miss(it)
 	case planned && !t.Moved && t.WaitsFor != dts.ReasonOverlap && l.isPaused(t.RecurringTaskID, t.ScheduledAt):
-		l.skip(it, dts.ReasonPaused, "")
+		l.skip(it, dts.ReasonPaused, l.paused[t.RecurringTaskID].Note)
 	case l.blackedOut(it, now):
 	case overlapOf(t) != dts.OverlapAllow:
 		l.overlap(it)

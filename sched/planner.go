@@ -291,11 +291,25 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 		return p, h, err
 	}
 	if r.Status == dts.Paused {
-		if in.lastSkip, err = s.o.Store.LastSkip(ctx, r.ID); err != nil {
+		if in.lastSkip, err = s.lastRange(ctx, r); err != nil {
 			return p, h, err
 		}
 	}
 	return makePlan(r, c, in), h, nil
+}
+
+// lastRange returns the newest skip of a recurring task; nil when there is none, and when it is that of an occurrence that
+// was planned: the ledger shows it with its task, so it must not become longer.
+func (s *Scheduler) lastRange(ctx context.Context, r *dts.RecurringTask) (*dts.Skip, error) {
+	k, err := s.o.Store.LastSkip(ctx, r.ID)
+	if err != nil || k == nil || k.Count > 1 {
+		return k, err
+	}
+	tasks, _, err := s.o.Store.OccurrenceAt(ctx, r.TenantID, r.ID, k.From)
+	if err != nil || slices.ContainsFunc(tasks, func(t *dts.Task) bool { return t.Origin == dts.OriginSchedule }) {
+		return nil, err
+	}
+	return k, nil
 }
 
 // keptBy returns the instants ahead of a recurring task's cursor that have a task all the same, because it was moved by
@@ -429,7 +443,7 @@ func (s *Scheduler) takePlanned(p *dts.Plan, strangers int64) {
 
 func (l *loop) setPaused(r *dts.RecurringTask) {
 	if r.Status == dts.Paused && l.terms[r.Shard] != 0 {
-		l.paused[r.ID] = dts.Pause{Shard: r.Shard, Until: r.PausedUntil}
+		l.paused[r.ID] = dts.Pause{Shard: r.Shard, Until: r.PausedUntil, Note: r.PauseNote}
 	} else {
 		delete(l.paused, r.ID)
 	}

@@ -184,7 +184,7 @@ func TestPauseAndResume(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		r := w.every("* * * * *", nil)
 		w.settle(90 * time.Second)
-		if _, err := w.s.PauseRecurring(w.ctx, dts.DefaultTenant, r.ID, time.Time{}, "", "tester"); err != nil {
+		if _, err := w.s.PauseRecurring(w.ctx, dts.DefaultTenant, r.ID, time.Time{}, "moving house", "tester"); err != nil {
 			t.Fatal(err)
 		}
 		w.settle(30 * time.Minute) // beyond what was planned
@@ -200,7 +200,9 @@ func TestPauseAndResume(t *testing.T) {
 		for _, o := range page.Items {
 			switch {
 			case o.Skip != nil && o.Skip.Reason == dts.ReasonPaused:
-				paused += o.Skip.Count
+				if paused += o.Skip.Count; o.Skip.Note != "moving house" {
+					t.Errorf("of the pause it is not said why: %+v", o.Skip)
+				}
 			case o.Skip == nil && o.Task.Status == dts.Success:
 				ran++
 			case o.Skip == nil && o.Task.Status == dts.Pending:

@@ -139,12 +139,12 @@ func (s *Store) PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[s
 	paused := map[string]dts.Pause{}
 	low, high := halves(shards)
 	err := s.query(ctx, "read paused recurring tasks", OwnWrites, Stmt{
-		`SELECT recurring_task_id, shard, paused_until FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
+		`SELECT recurring_task_id, shard, paused_until, coalesce(pause_note, '') FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
 		func(r scanner) error {
 			var id string
 			var p dts.Pause
 			var until nullTime
-			err := r.Scan(&id, &p.Shard, &until)
+			err := r.Scan(&id, &p.Shard, &until, &p.Note)
 			p.Until = until.time()
 			paused[id] = p
 			return err
