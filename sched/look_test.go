@@ -57,6 +57,15 @@ func TestWhy(t *testing.T) {
 		}
 		says(why(r.ID, w.now().Truncate(time.Minute).Add(30*time.Second)), "is not an instant of this schedule; the ones before and after are")
 		says(why(r.ID, w.now().Truncate(time.Minute).Add(24*time.Hour)), "it is beyond what is planned yet, up to")
+		// Instants of an interval can lie within a second; people read and type whole ones.
+		n := w.every("", func(r *dts.RecurringTask) {
+			r.Cron, r.IntervalSeconds, r.StartTime = "", 60, w.now().Truncate(time.Second).Add(2*time.Second+787*time.Millisecond)
+		})
+		w.settle(5 * time.Second)
+		if y := why(n.ID, n.StartTime.Truncate(time.Second)); y.Task == nil || !y.Task.ScheduledAt.Equal(n.StartTime) {
+			t.Errorf("%+v", y)
+		}
+		says(why(n.ID, n.StartTime.Truncate(time.Second).Add(time.Second)), "is not an instant of this schedule")
 		if _, err := w.s.Why(w.ctx, "another", r.ID, time.Time{}); dts.CodeOf(err) != dts.ErrNotFound {
 			t.Error(err)
 		}

@@ -52,7 +52,7 @@ func (s *Scheduler) whyInstant(ctx context.Context, r *dts.RecurringTask, at tim
 			return &dts.Why{Answer: sentence(f.none())}, nil
 		}
 	}
-	f.at = dts.Micros(at)
+	f.at = dts.Micros(wholeSecond(f.table, at))
 	tasks, skips, err := s.o.Store.OccurrenceAt(ctx, r.TenantID, r.ID, f.at)
 	if err != nil {
 		return nil, err
@@ -66,6 +66,19 @@ func (s *Scheduler) whyInstant(ctx context.Context, r *dts.RecurringTask, at tim
 	}
 	answer, skip := f.answer()
 	return &dts.Why{Answer: sentence(answer), Skip: skip, Scheduled: &f.at}, nil
+}
+
+// wholeSecond returns the instant that is meant by a time as people read it. Those of an interval can lie within a second,
+// and are shown without its fraction.
+func wholeSecond(c *timetable.Table, at time.Time) time.Time {
+	if c == nil || !at.Equal(at.Truncate(time.Second)) {
+		return at
+	}
+	before, through := at.Add(-1), at.Add(time.Second-1)
+	if next := c.Base().Next(before); !next.IsZero() && !next.After(through) {
+		return next
+	}
+	return at
 }
 
 // latest is the latest instant that did not run or, where all did, the last one; zero where there was none yet.

@@ -92,15 +92,15 @@ func TestWhyTask(t *testing.T) {
 		{"expired", edited(ran(0), func(f *taskFacts) {
 			f.t.Status, f.t.SkipReason, f.t.ExpiresAt = dts.Skipped, dts.ReasonExpired, due.Add(time.Second)
 		}),
-			"It was skipped at Tue 2026-03-03 11:00:02 UTC: it could not start before it expired, at Tue 2026-03-03 11:00:01 UTC."},
-		{"overlap", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason = dts.Skipped, dts.ReasonOverlap }), "It was skipped at Tue 2026-03-03 11:00:02 UTC: the run before was still active."},
+			"It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: it could not start before it expired, at Tue 2026-03-03 11:00:01 UTC."},
+		{"overlap", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason = dts.Skipped, dts.ReasonOverlap }), "It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: the run before was still active."},
 		{"missed and skipped", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason, f.r = dts.Skipped, dts.ReasonCatchUp, r }),
-			"It was skipped at Tue 2026-03-03 11:00:02 UTC: no server could start it within 1 m of its time, and the catch-up mode RUN_LATEST did not make up for it."},
+			"It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: no server could start it within 1 m of its time, and the catch-up mode RUN_LATEST did not make up for it."},
 		{"paused", edited(ran(0), func(f *taskFacts) {
 			f.t.Status, f.t.SkipReason, f.skip = dts.Skipped, dts.ReasonPaused, &dts.Skip{Reason: dts.ReasonPaused, Note: "moving house"}
-		}), "It was skipped at Tue 2026-03-03 11:00:02 UTC: the recurring task was paused (moving house)."},
+		}), "It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: the recurring task was paused (moving house)."},
 		{"blackout", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason, f.blackout = dts.Skipped, dts.ReasonBlackout, freeze }),
-			"It was skipped at Tue 2026-03-03 11:00:02 UTC: a blackout was open (the blackout freeze)."},
+			"It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: a blackout was open (the blackout freeze)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.f.now, tt.f.loc = whyNow, time.UTC

@@ -130,6 +130,9 @@ func (f *taskFacts) skipped() string {
 		reason, note = f.skip.Reason, f.skip.Note
 	}
 	text := fmt.Sprintf("it was skipped at %s: %s", f.say(t.CompletedAt), because(reason, f.r))
+	if t.CompletedAt.Sub(t.DueAt) > lateEnough { // else nobody could tell which instant is meant
+		text = fmt.Sprintf("it was due at %s, and was skipped at %s: %s", f.say(t.DueAt), f.say(t.CompletedAt), because(reason, f.r))
+	}
 	if reason == dts.ReasonExpired && !t.ExpiresAt.IsZero() {
 		return fmt.Sprintf("%s, at %s", text, f.say(t.ExpiresAt))
 	}
