@@ -45,7 +45,7 @@ func (s *Scheduler) BackfillRecurring(ctx context.Context, tenant, id string, q 
 	before := from.Add(-time.Microsecond)
 	total := table.Count(before, to)
 	if total > dts.MaxBackfill {
-		return nil, dts.Invalid("from", "to there are %d instants; at most %d can be replayed at once, so take a shorter window", total, dts.MaxBackfill)
+		return nil, dts.Invalid("to", "leaves %d instants since from; at most %d can be replayed at once, so take a shorter window", total, dts.MaxBackfill)
 	}
 	done, err := s.o.Store.CountOccurrences(ctx, id, dts.OriginBackfill, from, to)
 	if err != nil {
