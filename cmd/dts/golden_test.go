@@ -124,6 +124,8 @@ func TestShown(t *testing.T) {
 			{ScheduledAt: ago(100 * time.Hour), Skip: &dts.Skip{Count: 1, Reason: dts.ReasonOverlap}},
 			{ScheduledAt: ago(101 * time.Hour), Skip: &dts.Skip{Count: 1, Reason: dts.ReasonCalendar, Note: "holidays: Shrove Tuesday; moved to Wed 02:30"}},
 			{ScheduledAt: ago(102 * time.Hour), Task: &dts.Task{Status: dts.Skipped, SkipReason: dts.ReasonBlackout, LastError: "database upgrade"}},
+			{ScheduledAt: ago(103 * time.Hour), Task: &dts.Task{Status: dts.Skipped, SkipReason: dts.ReasonPaused}, Skip: &dts.Skip{Count: 1, Reason: dts.ReasonPaused, Note: "moving house"}},
+			{ScheduledAt: ago(104 * time.Hour), Skip: &dts.Skip{Count: 1, Reason: dts.ReasonCatchUp}},
 			{ScheduledAt: ago(time.Hour), Task: &dts.Task{Status: dts.Pending, WaitsFor: dts.ReasonBlackout, RunAt: ago(-90 * time.Minute)}},
 			{ScheduledAt: ago(time.Minute), Task: &dts.Task{Status: dts.Pending, WaitsFor: dts.ReasonOverlap, Origin: dts.OriginCatchUp}},
 		}, berlin(t))

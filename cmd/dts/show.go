@@ -200,7 +200,7 @@ func reason(r dts.Reason) string {
 	case dts.ReasonOverlap:
 		return "the run before was not over"
 	case dts.ReasonCatchUp:
-		return "missed, and another instant ran instead"
+		return "missed, and not made up for"
 	case dts.ReasonExpired:
 		return "it had expired"
 	case dts.ReasonRemoved:

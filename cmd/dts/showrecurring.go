@@ -146,7 +146,7 @@ func (a *app) ledgerTable(ledger []dts.Occurrence, loc *time.Location) {
 			if !t.CompletedAt.IsZero() && !t.StartedAt.IsZero() {
 				took = span(t.CompletedAt.Sub(t.StartedAt))
 			}
-			rows = append(rows, []string{at, a.status(string(t.Status)), taskLate(t), took, runNote(t, a.now())})
+			rows = append(rows, []string{at, a.status(string(t.Status)), taskLate(t), took, runNote(o, a.now())})
 		case o.Skip != nil:
 			note := reason(o.Skip.Reason)
 			if o.Skip.Note != "" {
@@ -164,7 +164,8 @@ func (a *app) ledgerTable(ledger []dts.Occurrence, loc *time.Location) {
 
 // runNote says what there is to say about an occurrence: why it waits or did not run, what went wrong, and what made
 // it where that was not the schedule.
-func runNote(t *dts.Task, now time.Time) string {
+func runNote(o dts.Occurrence, now time.Time) string {
+	t := o.Task
 	var parts []string
 	if t.Origin != dts.OriginSchedule && t.Origin != "" {
 		parts = append(parts, originWords(t.Origin))
@@ -178,6 +179,9 @@ func runNote(t *dts.Task, now time.Time) string {
 	text := clean(t.LastError)
 	if t.Status == dts.Skipped {
 		why := reason(t.SkipReason)
+		if text == "" && o.Skip != nil {
+			text = clean(o.Skip.Note)
+		}
 		if text != "" {
 			why += " (" + text + ")"
 		}
