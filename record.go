@@ -53,6 +53,7 @@ type Record struct {
 	Attempt Attempt
 	Term    int64    // of the task's shard when the attempt began
 	Shown   bool     // of an end: the start was written before
+	Limited bool     // of an end: the attempt may have slots, which it gives back
 	Process *Process // of a command that is still running
 	Output  Output
 	// After is nil for a start. For an end it is the task as it is afterwards: finished, or PENDING with

@@ -87,6 +87,10 @@ const (
 	ReasonCancelled Reason = "CANCELLED" // the recurring task was cancelled before the instant was planned
 	ReasonCalendar  Reason = "CALENDAR"  // a calendar excludes it
 	ReasonBlackout  Reason = "BLACKOUT"  // a blackout window was open
+
+	// These only keep a due task waiting.
+	ReasonConcurrency Reason = "CONCURRENCY" // as many as may run at once with its concurrency_key did
+	ReasonQueue       Reason = "QUEUE"       // as many as may run at once in its queue did
 )
 
 // Spec is what to run and how: shared by one-time tasks and, as the template, by recurring tasks.
@@ -102,6 +106,9 @@ type Spec struct {
 	Delivery       Delivery          `json:"delivery,omitempty" enum:"AT_LEAST_ONCE,AT_MOST_ONCE" doc:"default: AT_LEAST_ONCE"`
 	TimeoutSeconds float64           `json:"timeout_seconds,omitempty" doc:"limit of one attempt; default 300"`
 	SLASeconds     float64           `json:"sla_seconds,omitempty" doc:"sla_met: first start within this of due_at; default 30"`
+
+	ConcurrencyKey   string `json:"concurrency_key,omitempty" doc:"of the tasks with this key only concurrency_limit run at once; the others wait"`
+	ConcurrencyLimit int    `json:"concurrency_limit,omitempty" doc:"1 to 10,000; default 1: never two at once"`
 }
 
 // Timeout is the limit of one attempt.
@@ -154,7 +161,7 @@ type Task struct {
 
 	Unresolved int `json:"unresolved_dependencies_count"`
 
-	WaitsFor Reason `json:"waits_for,omitempty" enum:"OVERLAP,BLACKOUT" doc:"of a PENDING task that is due: what keeps it from starting"`
+	WaitsFor Reason `json:"waits_for,omitempty" enum:"OVERLAP,BLACKOUT,CONCURRENCY,QUEUE" doc:"of a PENDING task that is due: what keeps it from starting"`
 
 	Overlap OverlapPolicy `json:"-"` // of the recurring task; empty: ALLOW
 	Shard   int           `json:"-"`
@@ -187,6 +194,9 @@ type TaskTemplatePatch struct {
 	Retry          *Retry            `json:"retry,omitempty"`
 	TimeoutSeconds *float64          `json:"timeout_seconds,omitempty"`
 	SLASeconds     *float64          `json:"sla_seconds,omitempty"`
+
+	ConcurrencyKey   *string `json:"concurrency_key,omitempty" doc:"empty: none"`
+	ConcurrencyLimit *int    `json:"concurrency_limit,omitempty"`
 }
 
 // TaskPatch changes a pending task. Nil fields stay as they are.
@@ -213,6 +223,8 @@ func (p *TaskPatch) Apply(t *Task, now time.Time) (*Task, error) {
 		n.RunAt, n.DueAt = at, at
 		n.MissAt, n.WaitsFor = time.Time{}, ""
 		n.Moved = n.RecurringTaskID != ""
+	} else if t.Line() != "" {
+		n.RunAt, n.WaitsFor = Micros(now), "" // it is decided anew, and keeps its place if it must wait again
 	}
 	if p.ExpiresAt != nil {
 		n.ExpiresAt = Micros(*p.ExpiresAt)
@@ -233,6 +245,12 @@ func (p *TaskTemplatePatch) applyTo(s *Spec) {
 	set(&s.Retry, p.Retry)
 	set(&s.TimeoutSeconds, p.TimeoutSeconds)
 	set(&s.SLASeconds, p.SLASeconds)
+	if p.ConcurrencyKey != nil {
+		if s.ConcurrencyKey = *p.ConcurrencyKey; s.ConcurrencyKey == "" {
+			s.ConcurrencyLimit = 0
+		}
+	}
+	set(&s.ConcurrencyLimit, p.ConcurrencyLimit)
 	if p.Labels != nil {
 		s.Labels = p.Labels
 	}

@@ -41,9 +41,7 @@ func (s *Spec) Normalize() error {
 	if s.Queue == "" {
 		s.Queue = "default"
 	}
-	if !queueName.MatchString(s.Queue) {
-		f.add("queue", "%q is not a queue name; use 1 to 64 of a-z, 0-9, '.', '_', '-', beginning and ending with a letter or digit", clip(s.Queue))
-	}
+	checkQueueName(&f, "queue", s.Queue)
 	switch s.Priority {
 	case "":
 		s.Priority = Medium
@@ -67,6 +65,7 @@ func (s *Spec) Normalize() error {
 		s.SLASeconds = 30
 	}
 	checkSeconds(&f, "sla_seconds", s.SLASeconds, 0.001, 365*24*3600)
+	s.normalizeConcurrency(&f)
 	checkTarget(&f, s)
 	return f.err()
 }

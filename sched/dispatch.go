@@ -16,11 +16,12 @@ func (l *loop) due(it *item, now time.Time) {
 	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
 		l.count(it, -1)
 		l.miss(it)
-	case planned && !t.Moved && t.WaitsFor != dts.ReasonOverlap && l.isPaused(t.RecurringTaskID, t.ScheduledAt):
+	case planned && !t.Moved && t.WaitsFor != dts.ReasonOverlap && t.Line() == "" && l.isPaused(t.RecurringTaskID, t.ScheduledAt):
 		l.skip(it, dts.ReasonPaused, l.paused[t.RecurringTaskID].Note)
 	case l.blackedOut(it, now):
-	case overlapOf(t) != dts.OverlapAllow:
+	case overlapOf(t) != dts.OverlapAllow && t.Line() == "": // else it was decided before it stood in line
 		l.overlap(it)
+	case l.crowded(it):
 	default:
 		l.toReady(it, now)
 	}
@@ -49,6 +50,7 @@ func (l *loop) dispatch(p *pool, now time.Time) {
 		case l.blackedOut(it, now): // it began while the task waited for a slot
 		case overlapOf(t) != dts.OverlapAllow && len(l.active[t.RecurringTaskID]) > 0 && !slices.Contains(l.active[t.RecurringTaskID], it):
 			l.collide(it)
+		case l.crowded(it):
 		default:
 			l.start(p, it)
 		}
@@ -116,6 +118,7 @@ func (l *loop) start(p *pool, it *item) {
 	l.addActive(it)
 	r := newRun(l.s, t, l.terms[it.Shard])
 	it.run = r
+	l.takeSlots(it, r)
 	l.s.wg.Add(1)
 	l.s.workers.run(func() {
 		defer l.s.wg.Done()
@@ -135,6 +138,7 @@ func (l *loop) ended(it *item) {
 func (l *loop) unstart(it *item) {
 	l.pools[poolOf(it.TargetType)].running--
 	l.endActive(it)
+	l.freeSlots(it)
 	it.run = nil
 	if it.lost {
 		l.leave(it)
@@ -144,6 +148,7 @@ func (l *loop) unstart(it *item) {
 	now := l.s.clock.now()
 	again := *it.task // what was to be written may still be on its way, and refers to the other one
 	again.RunAt = now.Add(retryStore)
+	unstarted(&again)
 	it.task = &again
 	l.count(it, 1)
 	l.toClaimed(it, now)
@@ -156,6 +161,7 @@ func (l *loop) unstart(it *item) {
 func (l *loop) written(it *item, after *dts.Task) {
 	l.unwritten--
 	l.endActive(it)
+	l.freeSlots(it)
 	if it.lost || after == nil {
 		l.leave(it)
 	} else if l.drop(it); after.Status == dts.Pending {

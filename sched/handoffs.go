@@ -76,5 +76,8 @@ func (l *loop) takeUp(tasks []*dts.Task) {
 	l.s.strangers.Add(1)
 	for _, t := range tasks {
 		l.add(t.Entry(), nil)
+		if name := t.Line(); name != "" && l.terms[t.Shard] != 0 {
+			l.ask(l.lineOf(dts.LineKey{TenantID: t.TenantID, Line: name}))
+		}
 	}
 }

@@ -36,6 +36,7 @@ type item struct {
 	task    *dts.Task          // from the claim on
 	spot    *lanes.Item[*item] // in the lanes
 	run     *run               // while running
+	turn    dts.LineKey        // of the line in which it waited, until it starts
 	waiters []func()           // called when it leaves claiming, deciding, running, recording or held
 }
 
@@ -89,6 +90,12 @@ type loop struct {
 	asked     map[string][]*item   // what is due, while the store is asked whether another one is active
 	bufferAt  time.Time            // when to look again after those
 	blackouts []*blackout
+
+	queueLimits map[dts.LineKey]int   // of queues, by their lines
+	taken       map[dts.LineKey]int   // slots that runs of this server have, or are about to take
+	lines       map[dts.LineKey]*line // in which tasks wait for slots
+	lineAt      time.Time             // when to look again after those
+
 	unwritten int
 	idle      chan struct{} // closed when nothing runs or is to be written any more, while draining
 	allEnded  chan struct{} // closed when nothing runs any more, after all runs were stopped
@@ -96,7 +103,8 @@ type loop struct {
 }
 
 func newLoop(s *Scheduler) *loop {
-	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}, asked: map[string][]*item{}}
+	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}, asked: map[string][]*item{},
+		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
 	}
@@ -150,6 +158,7 @@ func (l *loop) step(now time.Time) {
 	}
 	l.scan(now)
 	l.checkBuffers(now)
+	l.checkLines(now)
 	for _, p := range l.pools {
 		for it := p.claimed.top(); it != nil && !it.RunAt.After(now); it = p.claimed.top() {
 			p.claimed.pop()
@@ -172,6 +181,9 @@ func (l *loop) arm(now time.Time) {
 	}
 	if len(l.buffers) > 0 {
 		sooner(l.bufferAt)
+	}
+	if len(l.lines) > 0 {
+		sooner(l.lineAt)
 	}
 	draining := l.s.draining.Load() // then nothing is scanned or claimed any more
 	if !l.scanning && !draining && l.terms != (dts.Terms{}) {
@@ -352,6 +364,7 @@ func (l *loop) toClaimed(it *item, now time.Time) {
 // drop forgets an item: it is finished, deleted or no longer ours.
 func (l *loop) drop(it *item) {
 	delete(l.items, it.TaskID)
+	l.endTurn(it)
 	l.release(it)
 }
 

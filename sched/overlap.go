@@ -76,14 +76,14 @@ func (l *loop) answered(rec string, active bool) {
 	}
 }
 
-// askActive asks the store whether an occurrence of a recurring task is active, and calls then on the loop; not at all
+// askActive asks the store whether an occurrence of a recurring task is active, or waits for a slot, and calls then on the loop; not at all
 // when the scheduler ends meanwhile.
 func (l *loop) askActive(recurring string, then func(l *loop, active bool)) {
 	s := l.s
 	s.wg.Go(func() {
 		n := 0
 		err := s.persist("count active runs", func() (err error) {
-			n, err = s.o.Store.ActiveRuns(s.ctx, recurring, "")
+			n, err = s.o.Store.ActiveOrInLine(s.ctx, recurring)
 			return err
 		})
 		if err == nil {
@@ -145,7 +145,7 @@ func (s *Scheduler) cancelBetween(tenant, recurring, except string) {
 		return
 	}
 	for _, t := range page.Items {
-		if t.Attempts == 0 || t.ID == except {
+		if t.Attempts == 0 && t.Line() == "" || t.ID == except {
 			continue
 		}
 		if _, err := s.DoTask(s.ctx, tenant, t.ID, dts.Cancel, "the next run, which was due"); err != nil && s.ctx.Err() == nil {
@@ -157,6 +157,7 @@ func (s *Scheduler) cancelBetween(tenant, recurring, except string) {
 // await lets an occurrence wait until no other one is active. That it waits, and that it will run however late, is
 // written first.
 func (l *loop) await(it *item) {
+	l.endTurn(it)
 	rec := it.task.RecurringTaskID
 	l.count(it, -1)
 	b := l.buffers[rec]

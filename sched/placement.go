@@ -121,6 +121,11 @@ func (s *Scheduler) takeShards(ctx context.Context, takes []dts.Take) error {
 	if err := s.recover(ctx, f, false); err != nil {
 		return err // the shards are taken again, or released
 	}
+	if n, err := s.o.Store.SweepSlots(ctx); err != nil {
+		return err
+	} else if n > 0 {
+		s.log.Warn("slots were held by nothing that runs, and are given back", "slots", n)
+	}
 	// Before anybody can pause or resume something there: what the loop is told of that then comes after what is read here.
 	paused, err := s.o.Store.PausedRecurring(ctx, set)
 	if err != nil {

@@ -45,7 +45,7 @@ func lostRecord(l dts.Lost, now time.Time) *dts.Record {
 	if a == nil { // its row is gone; the task still says RUNNING
 		a = &dts.Attempt{TaskID: l.Task.ID, TenantID: l.Task.TenantID, Number: l.Task.Attempts, Node: l.Task.Node, StartedAt: now}
 	}
-	r := &dts.Record{Task: l.Task, Attempt: *a, Process: a.Process, Term: l.Task.Term, Shown: true}
+	r := &dts.Record{Task: l.Task, Attempt: *a, Process: a.Process, Term: l.Task.Term, Shown: true, Limited: true}
 	r.Attempt.State, r.Attempt.Error, r.Attempt.CompletedAt = dts.AttemptLost, "lost: the server stopped in mid-run", now
 	r.After = afterAttempt(l.Task, &r.Attempt, true, 0, rand.Float64())
 	return r

@@ -61,6 +61,10 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	limits, err := s.o.Store.QueueLimits(ctx)
+	if err != nil {
+		return false, err
+	}
 	list := make([]*blackout, 0, len(all))
 	for _, b := range all {
 		w, err := s.compileBlackout(ctx, b)
@@ -76,7 +80,10 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	s.rules.mu.Lock()
 	s.rules.token, s.rules.known, s.rules.blackouts = token, true, list
 	s.rules.mu.Unlock()
-	s.in.post(func(l *loop) { l.blackouts = list })
+	s.in.post(func(l *loop) {
+		l.blackouts = list
+		l.setQueueLimits(limits)
+	})
 	return true, nil
 }
 

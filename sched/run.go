@@ -14,7 +14,10 @@ type run struct {
 	s      *Scheduler
 	task   *dts.Task
 	number int
-	term   int64 // at which the task's shard was held when it began
+	slots  []dts.Slot  // that it needs
+	inLine bool        // its task stands in a line, as far as the store knows
+	turn   dts.LineKey // the line from which it came
+	term   int64       // at which the task's shard was held when it began
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -40,10 +43,20 @@ func newRun(s *Scheduler, t *dts.Task, term int64) *run {
 func (s *Scheduler) execute(it *item, r *run) {
 	defer r.cancel(nil)
 	s.o.Failpoint("before-start")
-	if !r.begin() {
+	began, full := r.begin()
+	if !began {
 		r.written(nil)
-		s.in.post(func(l *loop) { l.unstart(it) })
+		s.in.post(func(l *loop) {
+			if full != "" {
+				l.refusedSlot(it, full)
+			} else {
+				l.unstart(it)
+			}
+		})
 		return
+	}
+	if r.turn != (dts.LineKey{}) { // the next one may go
+		s.in.post(func(l *loop) { l.ask(l.lines[r.turn]) })
 	}
 	s.o.Failpoint("before-run")
 	start := time.Now() // for the monotonic duration; the wall clock is begin's
@@ -54,16 +67,17 @@ func (s *Scheduler) execute(it *item, r *run) {
 	s.writer.add(pendingRecord{it: it, run: r, rec: rec})
 }
 
-// begin fills in the start. For AT_MOST_ONCE it is on the disk before begin returns true; false means that
-// it could not be written and nothing may run.
-func (r *run) begin() bool {
+// begin fills in the start. For AT_MOST_ONCE, and where the run needs slots, it is on the disk before begin returns true;
+// false means that it could not be written and nothing may run, full that it is for want of a slot in that line.
+func (r *run) begin() (began bool, full string) {
 	s, t := r.s, r.task
 	if !s.leased() {
-		return false // this server was stopped, or cut off, just now
+		return false, "" // this server was stopped, or cut off, just now
 	}
 	now := dts.Micros(s.clock.now())
 	late := max(now.Sub(t.EligibleAt()), 0).Microseconds()
-	rec := dts.Record{Task: t, Term: r.term, Attempt: dts.Attempt{
+	first := t.Delivery == dts.AtMostOnce || r.limited()
+	rec := dts.Record{Task: t, Term: r.term, Limited: r.limited(), Attempt: dts.Attempt{
 		TaskID: t.ID, TenantID: t.TenantID, Number: r.number, State: dts.AttemptRunning, Node: s.o.Node.ID,
 		PickedAt: t.PickedAt, StartedAt: now, LatenessUS: late,
 	}}
@@ -71,20 +85,21 @@ func (r *run) begin() bool {
 		met := !now.After(t.DueAt.Add(t.SLA()))
 		t.StartedAt, t.LatenessUS, t.SLAMet = now, &late, &met
 	}
-	if t.Delivery == dts.AtMostOnce {
-		if err := r.writeFirst(rec); err != nil {
-			return false
+	if first {
+		if full, err := r.writeFirst(rec); full != "" || err != nil {
+			return false, full
 		}
+		t.WaitsFor = ""
 	}
 	r.mu.Lock()
-	r.rec, r.shown = rec, t.Delivery == dts.AtMostOnce
+	r.rec, r.shown = rec, first
 	show := startShown
 	if r.away {
 		show = 0
 	}
 	r.show = time.AfterFunc(show, r.writeStart)
 	r.mu.Unlock()
-	if t.Delivery == dts.AtMostOnce {
+	if first {
 		r.written(&rec)
 	}
 	s.m.started.Inc()
@@ -94,18 +109,25 @@ func (r *run) begin() bool {
 		e.Status, e.Attempt, e.LatenessUS = string(dts.Running), r.number, late
 		s.bus.publish(e)
 	}
-	return true
+	return true, ""
 }
 
+// limited reports whether the start concerns slots or a line.
+func (r *run) limited() bool { return len(r.slots) > 0 || r.inLine }
+
 // writeFirst writes the start before anything runs. Its error means that the start is not on the disk: while that
-// is unknown it asks again, because a task that shows RUNNING must run.
-func (r *run) writeFirst(first dts.Record) error {
+// is unknown it asks again, because a task that shows RUNNING must run. full: there was no slot in that line.
+func (r *run) writeFirst(first dts.Record) (full string, err error) {
 	s := r.s
 	for unknown := false; ; {
 		rec := first
-		err := s.o.Store.Write(s.ctx, s.fence(), []*dts.Record{&rec})
+		if r.limited() {
+			full, err = s.o.Store.Start(s.ctx, s.fence(), &rec, r.slots)
+		} else {
+			err = s.o.Store.Write(s.ctx, s.fence(), []*dts.Record{&rec})
+		}
 		if err == nil {
-			return nil
+			return full, nil
 		}
 		s.logStore("write start", err)
 		if unknown && s.o.Refused(err) {
@@ -113,7 +135,7 @@ func (r *run) writeFirst(first dts.Record) error {
 		}
 		unknown = unknown || dts.CodeOf(err) == dts.ErrUnknown
 		if !unknown || s.o.Refused(err) || s.ctx.Err() != nil {
-			return err
+			return "", err
 		}
 		select {
 		case <-s.ctx.Done():

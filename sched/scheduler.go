@@ -46,6 +46,16 @@ type Store interface {
 	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
 	Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error
 
+	Start(ctx context.Context, f dts.Fence, r *dts.Record, slots []dts.Slot) (full string, err error)
+	InLine(ctx context.Context, k dts.LineKey, limit int) (tasks []*dts.Task, taken int, err error)
+	Lines(ctx context.Context, shards dts.ShardSet) ([]dts.LineKey, error)
+	Taken(ctx context.Context, keys []dts.LineKey) (map[dts.LineKey]int, error)
+	SweepSlots(ctx context.Context) (int64, error)
+	PutQueue(ctx context.Context, q *dts.Queue, token int64) error
+	DeleteQueue(ctx context.Context, tenant, name string, token int64) error
+	Queue(ctx context.Context, tenant, name string) (*dts.Queue, error)
+	QueueLimits(ctx context.Context) (map[dts.LineKey]int, error)
+
 	InsertRecurring(ctx context.Context, f dts.Fence, p dts.Plan) (dts.Created[*dts.RecurringTask], error)
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
 	RecurringByID(ctx context.Context, ids []string) ([]*dts.RecurringTask, error)
@@ -55,6 +65,7 @@ type Store interface {
 	SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error
 	Planned(ctx context.Context, id string) ([]*dts.Task, error)
 	ActiveRuns(ctx context.Context, id, except string) (int, error)
+	ActiveOrInLine(ctx context.Context, id string) (int, error)
 	LastSkip(ctx context.Context, id string) (*dts.Skip, error)
 	SkipsAfter(ctx context.Context, id string, at time.Time) ([]*dts.Skip, error)
 	DecidedAfter(ctx context.Context, id string, at time.Time) ([]time.Time, error)

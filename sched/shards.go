@@ -15,6 +15,7 @@ func (l *loop) gain(set dts.ShardSet, terms dts.Terms, paused map[string]dts.Pau
 		l.terms[n] = terms[n]
 	}
 	maps.Copy(l.paused, paused)
+	l.readLines(set)
 	if !l.mark.RunAt.IsZero() { // else everything is still to be read
 		l.readGained(set, dts.Mark{})
 	}

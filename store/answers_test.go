@@ -335,6 +335,62 @@ func questions(t *testing.T) (list []question) {
 			return none(st.DeleteBlackout(ctx, tenant, closed.ID, 5))
 		})
 	}
+	waitsKey := task(t, func(k *dts.Task) { k.ConcurrencyKey, k.ConcurrencyLimit, k.Queue = "x'k", 1, "narrow" })
+	runsKey := task(t, func(k *dts.Task) { k.ConcurrencyKey, k.ConcurrencyLimit, k.Queue = "x'k", 1, "narrow" })
+	insert(waitsKey)
+	insert(runsKey)
+	inLine := clone(waitsKey)
+	inLine.WaitsFor, inLine.RunAt = dts.ReasonConcurrency, now.Add(time.Hour)
+	ask("Change", func(st *store.Store, f dts.Fence) (any, error) {
+		return none(st.Change(ctx, f, []dts.Change{{Old: waitsKey, New: inLine}}, now))
+	})
+	slots := []dts.Slot{{Line: dts.QueueLine("narrow"), Limit: 2}, {Line: dts.KeyLine("x'k"), Limit: 1}}
+	start := func(k *dts.Task) {
+		ask("Start", func(st *store.Store, f dts.Fence) (any, error) {
+			a := dts.Attempt{TaskID: k.ID, TenantID: tenant, Number: 1, State: dts.AttemptRunning, Node: "n1", PickedAt: now, StartedAt: now.Add(time.Millisecond)}
+			before := clone(k)
+			before.LatenessUS, before.SLAMet = &late, &met
+			return st.Start(ctx, f, &dts.Record{Task: before, Term: f.Term(k.Shard), Attempt: a, Limited: true}, slots)
+		})
+	}
+	line := dts.LineKey{TenantID: tenant, Line: dts.KeyLine("x'k")}
+	limits := func() {
+		ask("InLine", func(st *store.Store, _ dts.Fence) (any, error) {
+			next, taken, err := st.InLine(ctx, line, 10)
+			return two(next, taken, err)
+		})
+		ask("Lines", func(st *store.Store, _ dts.Fence) (any, error) { return st.Lines(ctx, dts.AllShards) })
+		ask("Taken", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.Taken(ctx, []dts.LineKey{line, {TenantID: tenant, Line: "none"}})
+		})
+		ask("Queue", func(st *store.Store, _ dts.Fence) (any, error) { return st.Queue(ctx, tenant, "narrow") })
+		ask("Queues", func(st *store.Store, _ dts.Fence) (any, error) { return st.Queues(ctx, tenant) })
+		ask("QueueLimits", func(st *store.Store, _ dts.Fence) (any, error) { return st.QueueLimits(ctx) })
+		ask("ActiveOrInLine", func(st *store.Store, _ dts.Fence) (any, error) { return st.ActiveOrInLine(ctx, rec.ID) })
+		ask("SweepSlots", func(st *store.Store, _ dts.Fence) (any, error) { return st.SweepSlots(ctx) })
+	}
+	limits()
+	for _, n := range []int{3, 4} {
+		ask("PutQueue", func(st *store.Store, _ dts.Fence) (any, error) {
+			return none(st.PutQueue(ctx, &dts.Queue{TenantID: tenant, Name: "narrow", Concurrency: n, CreatedAt: now, UpdatedAt: now.Add(time.Duration(n))}, int64(n)))
+		})
+	}
+	start(runsKey)
+	start(runsKey) // sent again
+	start(waitsKey)
+	limits()
+	ask("Write", func(st *store.Store, f dts.Fence) (any, error) {
+		before, after := clone(runsKey), clone(runsKey)
+		after.Status, after.Attempts, after.CompletedAt = dts.Failed, 1, now.Add(time.Second)
+		return none(st.Write(ctx, f, []*dts.Record{{Task: before, Term: f.Term(runsKey.Shard), Shown: true, Limited: true, After: after,
+			Attempt: dts.Attempt{TaskID: runsKey.ID, TenantID: tenant, Number: 1, State: dts.AttemptFailed, Node: "n1", StartedAt: now.Add(time.Millisecond), CompletedAt: now.Add(time.Second)}}}))
+	})
+	limits()
+	start(waitsKey)
+	start(runsKey) // it has ended
+	limits()
+	ask("DeleteQueue", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.DeleteQueue(ctx, tenant, "narrow", 9)) })
+	ask("Queue", func(st *store.Store, _ dts.Fence) (any, error) { return st.Queue(ctx, tenant, "narrow") })
 	over := using
 	over.Status = dts.Ended
 	ask("SavePlans", func(st *store.Store, f dts.Fence) (any, error) {

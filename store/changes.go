@@ -27,7 +27,7 @@ const (
 
 	updateTask = `UPDATE tasks SET status = ?, priority = ?, queue = ?, name = ?, due_at = ?, run_at = ?, miss_at = ?, expires_at = ?,
 			completed_at = ?, next_attempt_at = ?, max_attempts = ?, last_error = ?, skip_reason = ?, plan_version = ?, moved = ?,
-			labels = ?, target_type = ?, target_config = ?, spec = ?, node = ?, picked_at = ?, waits_for = ?
+			labels = ?, target_type = ?, target_config = ?, spec = ?, node = ?, picked_at = ?, waits_for = ?, line = ?
 		WHERE task_id = ?`
 )
 
@@ -41,7 +41,7 @@ func appendChange(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
 		batch = append(batch, Stmt{updateTask, []any{
 			string(n.Status), n.Priority.Rank(), n.Queue, n.Name, n.DueAt.UnixMicro(), n.RunAt.UnixMicro(), micros(n.MissAt), micros(n.ExpiresAt),
 			micros(n.CompletedAt), micros(n.NextAttemptAt), n.MaxAttempts, orNull(n.LastError), orNull(string(n.SkipReason)), n.PlanVersion, flag(n.Moved),
-			encodeLabels(n.Labels), string(n.TargetType), string(n.TargetConfig), encodeSpec(n), orNull(n.Node), micros(n.PickedAt), orNull(string(n.WaitsFor)), n.ID}})
+			encodeLabels(n.Labels), string(n.TargetType), string(n.TargetConfig), encodeSpec(n), orNull(n.Node), micros(n.PickedAt), orNull(string(n.WaitsFor)), orNull(n.Line()), n.ID}})
 		if o.Status == dts.Pending && o.Attempts > 0 && o.RecurringTaskID != "" && n.Status.Terminal() { // a run that ends between two attempts
 			batch = append(batch, countEnd(o, n.Status, n.StartedAt))
 		}

@@ -256,6 +256,13 @@ func (s *Store) ActiveRuns(ctx context.Context, id, skip string) (n int, err err
 	return n, err
 }
 
+// ActiveOrInLine returns how many occurrences of a recurring task are active or wait in line for a slot.
+func (s *Store) ActiveOrInLine(ctx context.Context, id string) (n int, err error) {
+	_, err = s.one(ctx, "count active runs", Stmt{`SELECT count(*) FROM tasks WHERE recurring_task_id = ?
+		AND (status = 'RUNNING' OR status = 'PENDING' AND (attempts > 0 OR line IS NOT NULL))`, []any{id}}, &n)
+	return n, err
+}
+
 // LastSkip returns the newest skipped range of a recurring task; nil when there is none.
 func (s *Store) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error) {
 	err = s.query(ctx, "read last skip", OwnWrites, Stmt{selectSkip + `WHERE recurring_task_id = ? ORDER BY from_at DESC LIMIT 1`, []any{id}},

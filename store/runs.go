@@ -124,6 +124,9 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 	if r.Shown && n.Status == dts.Pending && !f.Alone {
 		batch = append(batch, Stmt{insertHandoff, []any{t.TenantID, t.ID, t.Shard, f.Node, f.Term(t.Shard)}})
 	}
+	if r.Limited {
+		batch = append(batch, Stmt{freeSlots, []any{t.ID, a.Number}}) // whatever became of the rest: this attempt is over
+	}
 	return batch
 }
 

@@ -19,6 +19,9 @@ type storedSpec struct {
 	SLASeconds     float64      `json:"sla_seconds"`
 	// Overlap is the recurring task's policy, kept with the occurrence because it is decided at its instant.
 	Overlap dts.OverlapPolicy `json:"overlap,omitempty"`
+
+	ConcurrencyKey   string `json:"concurrency_key,omitempty"`
+	ConcurrencyLimit int    `json:"concurrency_limit,omitempty"`
 }
 
 // defaultSpec is what an empty tasks.spec means. It must never change, also when the defaults of new tasks do:
@@ -32,13 +35,13 @@ func defaultSpec() storedSpec {
 
 func (s *storedSpec) isDefault() bool {
 	d, r := defaultSpec(), &s.Retry
-	return s.Description == "" && s.Delivery == d.Delivery && s.TimeoutSeconds == d.TimeoutSeconds && s.SLASeconds == d.SLASeconds && s.Overlap == "" &&
+	return s.Description == "" && s.Delivery == d.Delivery && s.TimeoutSeconds == d.TimeoutSeconds && s.SLASeconds == d.SLASeconds && s.Overlap == "" && s.ConcurrencyKey == "" &&
 		r.MaxAttempts == d.Retry.MaxAttempts && r.Backoff == d.Retry.Backoff && r.BaseDelayMS == d.Retry.BaseDelayMS &&
 		r.MaxDelayMS == d.Retry.MaxDelayMS && r.DelaysMS == nil && r.Jitter == nil
 }
 
 func encodeSpec(t *dts.Task) string {
-	s := storedSpec{t.Description, t.Retry, t.Delivery, t.TimeoutSeconds, t.SLASeconds, t.Overlap}
+	s := storedSpec{t.Description, t.Retry, t.Delivery, t.TimeoutSeconds, t.SLASeconds, t.Overlap, t.ConcurrencyKey, t.ConcurrencyLimit}
 	if s.Overlap == dts.OverlapAllow {
 		s.Overlap = ""
 	}
@@ -58,6 +61,7 @@ func decodeSpec(text string, s *dts.Task) error {
 	}
 	s.Description, s.Retry, s.Delivery = d.Description, d.Retry, d.Delivery
 	s.TimeoutSeconds, s.SLASeconds, s.Overlap = d.TimeoutSeconds, d.SLASeconds, d.Overlap
+	s.ConcurrencyKey, s.ConcurrencyLimit = d.ConcurrencyKey, d.ConcurrencyLimit
 	return nil
 }
 
