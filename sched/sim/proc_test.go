@@ -515,6 +515,8 @@ func (p *proc) ActiveRuns(ctx context.Context, id, except string) (n int, err er
 	return n, err
 }
 
+func (p *proc) ActiveOrInLine(ctx context.Context, id string) (int, error) { return p.ActiveRuns(ctx, id, "") }
+
 func (p *proc) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error) {
 	err = p.read(ctx, func() { k = p.w.db.lastSkip(id) })
 	return k, err
@@ -555,6 +557,35 @@ func (p *proc) DecidedAfter(ctx context.Context, id string, at time.Time) (list 
 func (p *proc) TimeRules(ctx context.Context) (string, error) { return "", p.read(ctx, func() {}) }
 
 func (p *proc) AllBlackouts(ctx context.Context) ([]*dts.Blackout, error) {
+	return nil, p.read(ctx, func() {})
+}
+
+// No task here has a concurrency_key, and no queue a limit: slots are tested with the real store.
+func (p *proc) Start(ctx context.Context, _ dts.Fence, _ *dts.Record, _ []dts.Slot) (string, error) {
+	return "", errors.New("nothing here needs a slot")
+}
+
+func (p *proc) InLine(ctx context.Context, _ dts.LineKey, _ int) ([]*dts.Task, int, error) {
+	return nil, 0, p.read(ctx, func() {})
+}
+
+func (p *proc) Lines(ctx context.Context, _ dts.ShardSet) ([]dts.LineKey, error) {
+	return nil, p.read(ctx, func() {})
+}
+
+func (p *proc) Taken(ctx context.Context, _ []dts.LineKey) (map[dts.LineKey]int, error) {
+	return nil, p.read(ctx, func() {})
+}
+
+func (p *proc) SweepSlots(ctx context.Context) (int64, error) { return 0, p.read(ctx, func() {}) }
+
+func (p *proc) PutQueue(context.Context, *dts.Queue, int64) error { return nil }
+
+func (p *proc) DeleteQueue(context.Context, string, string, int64) error { return nil }
+
+func (p *proc) Queue(context.Context, string, string) (*dts.Queue, error) { return nil, nil }
+
+func (p *proc) QueueLimits(ctx context.Context) (map[dts.LineKey]int, error) {
 	return nil, p.read(ctx, func() {})
 }
 
