@@ -35,15 +35,26 @@ type shared struct {
 }
 
 // sharedBy is what a run has while it runs. What else tasks share becomes one more line here.
-func (s *Scheduler) sharedBy(spec *dts.Spec, shard int) []shared {
+func (s *Scheduler) sharedBy(tenant string, spec *dts.Spec, shard int) []shared {
 	where := ""
 	if !s.alone() {
 		where = " of server " + s.members.placement.Load().Holders[shard]
 	}
+	slots := shared{"slots for HTTP calls" + where, s.o.HTTPSlots}
 	if spec.TargetType == dts.Command {
-		return []shared{{"slots for commands" + where, s.o.CommandSlots}}
+		slots = shared{"slots for commands" + where, s.o.CommandSlots}
 	}
-	return []shared{{"slots for HTTP calls" + where, s.o.HTTPSlots}}
+	all := []shared{slots}
+	if spec.ConcurrencyKey != "" {
+		all = append(all, shared{"concurrency key " + spec.ConcurrencyKey, max(spec.ConcurrencyLimit, 1)})
+	}
+	s.rules.mu.Lock()
+	limit, is := s.rules.queues[dts.LineKey{TenantID: tenant, Line: dts.QueueLine(spec.Queue)}]
+	s.rules.mu.Unlock()
+	if is {
+		all = append(all, shared{"queue " + spec.Queue, limit})
+	}
+	return all
 }
 
 // contender is a task, what it shares with others, and when it will run.
@@ -119,7 +130,7 @@ func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.
 			median := medianTime(took[r.ID])
 			all = append(all, contender{
 				task:   dts.ConflictTask{RecurringTaskID: r.ID, Name: r.Name, Seconds: median.Seconds()},
-				shares: s.sharedBy(&r.Spec, r.Shard),
+				shares: s.sharedBy(tenant, &r.Spec, r.Shard),
 				runs:   runsOf(r, c, closed, from, to, median, limit),
 			})
 		}
@@ -137,7 +148,7 @@ func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.
 		}
 		all = append(all, contender{
 			task:   dts.ConflictTask{TaskID: t.ID, Name: t.Name, Seconds: unknownRun.Seconds()},
-			shares: s.sharedBy(&t.Spec, t.Shard), runs: []span{{at, at.Add(unknownRun)}},
+			shares: s.sharedBy(tenant, &t.Spec, t.Shard), runs: []span{{at, at.Add(unknownRun)}},
 		})
 	}
 	return findConflicts(all, from, to), nil

@@ -19,7 +19,7 @@ func (s *Scheduler) AtRest() error {
 			}
 		}
 		running := l.pools[0].running + l.pools[1].running
-		if len(odd) > 0 || unstarted != 0 || running != 0 || l.unwritten != 0 || len(l.active) != 0 || len(l.buffers) != 0 || len(l.asked) != 0 || len(l.paused) != 0 || l.terms != *s.fence().Terms {
+		if len(odd) > 0 || unstarted != 0 || running != 0 || l.unwritten != 0 || len(l.active) != 0 || len(l.buffers) != 0 || len(l.asked) != 0 || len(l.taken) != 0 || len(l.paused) != 0 || l.terms != *s.fence().Terms {
 			answer <- fmt.Errorf("%d claimed, %d running, %d unwritten, active %v, paused %v, shards %x of %x, items %v",
 				unstarted, running, l.unwritten, l.active, l.paused, l.terms.Held(), s.fence().Terms.Held(), odd)
 			return

@@ -504,3 +504,27 @@ func TestClusterLimitTurns(t *testing.T) {
 		w.noSlots()
 	})
 }
+
+// TestLimitConflicts: what shares a key or a queue is foretold to meet there.
+func TestLimitConflicts(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		if _, err := w.s.PutQueue(w.ctx, &dts.Queue{Name: "narrow", Concurrency: 2}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			w.every("0 3 * * *", func(r *dts.RecurringTask) {
+				if r.Queue = "narrow"; i < 2 {
+					r.ConcurrencyKey = "a"
+				}
+			})
+		}
+		list, err := w.s.Conflicts(w.ctx, dts.DefaultTenant, time.Time{}, time.Time{})
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		slices.SortFunc(list, func(a, b dts.Conflict) int { return a.Limit - b.Limit })
+		if a, b := list[0], list[1]; a.Shared != "concurrency key a" || a.Most != 2 || b.Shared != "queue narrow" || b.Limit != 2 || b.Most != 3 {
+			t.Errorf("%+v", list)
+		}
+	})
+}

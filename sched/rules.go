@@ -12,19 +12,20 @@ import (
 	"dts/sched/timetable"
 )
 
-// Calendars and blackouts are the same for every server. Each keeps what it has compiled, and asks now and then whether
+// Calendars, blackouts and the limits of queues are the same for every server. Each keeps what it has compiled, and asks now and then whether
 // anything has changed.
 
 // rulesEvery is how often a server that is not alone asks.
 const rulesEvery = 2 * time.Second
 
-// rules is what a server keeps of calendars and blackouts.
+// rules is what a server keeps of them.
 type rules struct {
 	loading   chan struct{} // capacity 1: full while someone reads the blackouts
 	mu        sync.Mutex
-	token     string // of the blackouts that the loop has
+	token     string // of the blackouts and limits that the loop has
 	known     bool   // token was read
 	blackouts []*blackout
+	queues    map[dts.LineKey]int // limits
 	calendars map[calendarKey]compiledCalendar
 }
 
@@ -78,7 +79,7 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 		list = append(list, &blackout{b, w}) // also one that is over: the clock may be set back
 	}
 	s.rules.mu.Lock()
-	s.rules.token, s.rules.known, s.rules.blackouts = token, true, list
+	s.rules.token, s.rules.known, s.rules.blackouts, s.rules.queues = token, true, list, limits
 	s.rules.mu.Unlock()
 	s.in.post(func(l *loop) {
 		l.blackouts = list

@@ -72,7 +72,11 @@ func (f *taskFacts) pending() string {
 	t := f.t
 	due := fmt.Sprintf("it was due at %s", f.say(t.DueAt))
 	if t.RunAt.After(t.DueAt) && t.Attempts > 0 {
-		due = fmt.Sprintf("attempt %d was due at %s", t.Attempts+1, f.say(t.RunAt))
+		at := t.RunAt
+		if t.Line() != "" { // that is when it is looked at again at the latest
+			at = t.EligibleAt()
+		}
+		due = fmt.Sprintf("attempt %d was due at %s", t.Attempts+1, f.say(at))
 	}
 	switch s := f.server; {
 	case t.Unresolved > 0:
@@ -81,6 +85,10 @@ func (f *taskFacts) pending() string {
 		return due + ", and waits until the run before it has ended" + f.policy()
 	case t.WaitsFor == dts.ReasonBlackout && !t.DueAt.After(f.now):
 		return due + ", and waits for the end of " + f.blackoutName() + " at " + f.say(laterOf(t.RunAt, f.blackoutEnd()))
+	case t.WaitsFor == dts.ReasonConcurrency:
+		return fmt.Sprintf("%s, and waits for a slot: of the tasks with the concurrency_key %q %d may run at once", due, t.ConcurrencyKey, max(t.ConcurrencyLimit, 1))
+	case t.WaitsFor == dts.ReasonQueue:
+		return fmt.Sprintf("%s, and waits for a slot: as many tasks of the queue %q run as may run at once", due, t.Queue)
 	case t.RunAt.After(f.now) && t.Attempts > 0:
 		return fmt.Sprintf("it waits for attempt %d of %d, at %s, %s, after attempt %d failed: %s", t.Attempts+1, max(t.MaxAttempts, t.Attempts+1),
 			f.say(t.RunAt), away(t.RunAt, f.now), t.Attempts, orUnknown(t.LastError))

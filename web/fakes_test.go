@@ -29,6 +29,7 @@ type fake struct {
 	mu              sync.Mutex
 	tasks           []*dts.Task
 	recurring       []*dts.RecurringTask
+	queues          map[string]*dts.Queue
 	attempts        map[string][]*dts.Attempt
 	outputs         map[string]*dts.Output
 	tails           map[string]dts.Tail

@@ -43,6 +43,7 @@ func (a *app) addCommand() *cli.Command {
 		&cli.StringFlag{Name: "sla", Category: how, Usage: "it should start within a `DURATION`; default: 30s"},
 		&cli.StringFlag{Name: "idempotency-key", Category: how, Usage: "adding it again with the same `KEY` adds nothing"},
 	}
+	flags = append(flags, concurrencyFlags(how)...)
 	return &cli.Command{
 		Name: "add", Usage: "add a task or a recurring task", Category: "Tasks",
 		UsageText: "dts add [--cron E | --every D | --rrule R | --at T | --in D] [options] (--url U | --shell LINE | -- COMMAND…)",

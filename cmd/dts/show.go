@@ -124,6 +124,9 @@ func specFacts(s *dts.Spec) []fact {
 	if s.Queue != "default" {
 		list = append(list, fact{"Queue", s.Queue})
 	}
+	if s.ConcurrencyKey != "" {
+		list = append(list, fact{"Concurrency", fmt.Sprintf("at most %d at once with the key %s", s.ConcurrencyLimit, clean(s.ConcurrencyKey))})
+	}
 	if s.Priority != dts.Medium {
 		list = append(list, fact{"Priority", strings.ToLower(string(s.Priority))})
 	}

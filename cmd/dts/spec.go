@@ -167,6 +167,7 @@ func program(name string, env map[string]string, n *addition) (string, error) {
 
 // policies reads how to run it.
 func (a *app) policies(c *cli.Context, s *dts.Spec) error {
+	concurrency(c, s)
 	var err error
 	if s.Labels, err = pairs(c, "label"); err != nil {
 		return err

@@ -155,6 +155,7 @@ var answerTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[RecurringPatch]():   reflect.TypeFor[dts.RecurringTask](),
 	reflect.TypeFor[CalendarRequest]():  reflect.TypeFor[dts.Calendar](),
 	reflect.TypeFor[BlackoutRequest]():  reflect.TypeFor[dts.Blackout](),
+	reflect.TypeFor[QueueRequest]():     reflect.TypeFor[dts.Queue](),
 }
 
 // inTarget holds the names that people put beside target_config although they belong in it.

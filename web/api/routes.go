@@ -12,7 +12,7 @@ const conflict = http.StatusConflict
 
 // routes is every path of the API.
 func (h *Handler) routes() []route {
-	task, recurring, calendar, blackout := dts.Task{}, dts.RecurringTask{}, dts.Calendar{}, dts.Blackout{}
+	task, recurring, calendar, blackout, queue := dts.Task{}, dts.RecurringTask{}, dts.Calendar{}, dts.Blackout{}, dts.Queue{}
 	return []route{
 		{method: "POST", path: "/tasks", id: "create-task", tag: "tasks", summary: "Create a task",
 			params: keyParam, body: TaskRequest{}, status: 201, also: 200, answer: task, errors: []int{conflict}, serve: h.createTask},
@@ -94,6 +94,14 @@ func (h *Handler) routes() []route {
 			body: BlackoutRequest{}, answer: blackout, serve: h.replaceBlackout},
 		{method: "DELETE", path: "/blackouts/{id}", id: "delete-blackout", tag: "blackouts", summary: "Delete a blackout; answers with what it was",
 			answer: blackout, serve: h.deleteBlackout},
+
+		{method: "GET", path: "/queues", id: "list-queues", tag: "queues", summary: "List the queues that have a limit, by name",
+			answer: Items[dts.Queue]{}, serve: h.listQueues},
+		{method: "GET", path: "/queues/{name}", id: "get-queue", tag: "queues", summary: "Get a queue that has a limit", answer: queue, serve: h.getQueue},
+		{method: "PUT", path: "/queues/{name}", id: "put-queue", tag: "queues", summary: "Give a queue a limit, or change it",
+			body: QueueRequest{}, answer: queue, errors: []int{conflict}, serve: h.putQueue},
+		{method: "DELETE", path: "/queues/{name}", id: "delete-queue", tag: "queues", summary: "Take a queue's limit away: what waits for it starts; answers with what it was",
+			answer: queue, serve: h.deleteQueue},
 
 		{method: "GET", path: "/events", id: "watch-events", tag: "system", summary: "Events as they happen: created, changed, started, finished, skipped, deleted (each an Event)",
 			params: eventParams, events: []any{dts.Event{}}, errors: []int{503}, stream: h.events},

@@ -425,6 +425,14 @@ func (n *node) DeleteBlackout(ctx context.Context, tenant, id string) error {
 	return n.begin(ctx, "delete blackout "+id)
 }
 
+func (n *node) PutQueue(ctx context.Context, q *dts.Queue) (*dts.Queue, error) {
+	return q, n.begin(ctx, "put queue")
+}
+
+func (n *node) DeleteQueue(ctx context.Context, tenant, name string) error {
+	return n.begin(ctx, "delete queue "+name)
+}
+
 func (n *node) Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error) {
 	return &dts.Preview{TimeZone: q.TimeZone}, n.begin(ctx, "preview")
 }

@@ -133,6 +133,8 @@ func TestWhatAnyServerDoes(t *testing.T) {
 	ok = ok && err == nil && b.ID == "d"
 	b, err = k.ReplaceBlackout(ctx, &dts.Blackout{ID: "e"})
 	ok = ok && err == nil && b.ID == "e" && k.DeleteBlackout(ctx, tenant, "f") == nil
+	q, err := k.PutQueue(ctx, &dts.Queue{Name: "q"})
+	ok = ok && err == nil && q.Name == "q" && k.DeleteQueue(ctx, tenant, "r") == nil
 	p, err := k.Preview(ctx, tenant, dts.PreviewRequest{Schedule: dts.Schedule{TimeZone: "UTC"}})
 	ok = ok && err == nil && p.TimeZone == "UTC"
 	list, err := k.Conflicts(ctx, tenant, now, now.Add(time.Hour))
@@ -141,7 +143,7 @@ func TestWhatAnyServerDoes(t *testing.T) {
 	if !ok || err != nil || why.Answer != "g at 2026-03-01T08:00:00Z" {
 		t.Errorf("%v %v %v %v %v: %v", c, b, p, list, why, err)
 	}
-	want := "create calendar, replace calendar, delete calendar c, create blackout, replace blackout, delete blackout f, preview, conflicts, why"
+	want := "create calendar, replace calendar, delete calendar c, create blackout, replace blackout, delete blackout f, put queue, delete queue r, preview, conflicts, why"
 	if did := strings.Join(n[0].asked(), ", "); did != want || len(n[1].asked()) != 0 {
 		t.Errorf("it was asked for %s", did)
 	}

@@ -49,6 +49,10 @@ func waitText(r dts.Reason) string {
 		return "waits for the run before it"
 	case dts.ReasonBlackout:
 		return "waits for the end of a blackout"
+	case dts.ReasonConcurrency:
+		return "waits until others with its concurrency key have ended"
+	case dts.ReasonQueue:
+		return "waits until others of its queue have ended"
 	default:
 		return ""
 	}

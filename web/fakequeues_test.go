@@ -1,0 +1,51 @@
+package web_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"dts"
+)
+
+func (f *fake) Queue(_ context.Context, _, name string) (*dts.Queue, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if q := f.queues[name]; q != nil {
+		return q, nil
+	}
+	return nil, dts.Errorf(dts.ErrNotFound, "the queue %q has no limit", name)
+}
+
+func (f *fake) Queues(context.Context, string) (list []*dts.Queue, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, q := range f.queues {
+		list = append(list, q)
+	}
+	slices.SortFunc(list, func(a, b *dts.Queue) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func (f *fake) PutQueue(_ context.Context, q *dts.Queue) (*dts.Queue, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	if f.queues == nil {
+		f.queues = map[string]*dts.Queue{}
+	}
+	f.queues[q.Name] = q
+	return q, nil
+}
+
+func (f *fake) DeleteQueue(_ context.Context, _, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	delete(f.queues, name)
+	return nil
+}
