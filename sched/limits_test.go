@@ -528,3 +528,34 @@ func TestLimitConflicts(t *testing.T) {
 		}
 	})
 }
+
+// TestClusterLimitFaults: starts and ends whose answers are lost, or that do not arrive, leave no slot behind.
+func TestClusterLimitFaults(t *testing.T) {
+	inCluster(t, 2, func(c *cluster) {
+		time.Sleep(12 * time.Second)
+		g := newGauge()
+		for _, m := range c.nodes {
+			m.run.behave(g.takes(time.Second))
+			n := 0
+			m.cut.decide(of("slots", func() fate {
+				n++
+				return fate{silent: n%5 == 1, cut: n%5 == 3}
+			}))
+		}
+		var all []*dts.Task
+		for i := range 20 {
+			all = append(all, c.nodes[i%2].add(time.Duration(i), keyed("a", 2)))
+		}
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		w := &world{t: t, st: c.look, ctx: context.Background()}
+		w.wantAll(all, dts.Success)
+		for i, k := range all {
+			if n := w.task(k.ID).Attempts; n != 1 {
+				t.Errorf("task %d has %d attempts", i, n)
+			}
+		}
+		g.want(t, dts.KeyLine("a"), 2)
+		w.noSlots()
+	})
+}
