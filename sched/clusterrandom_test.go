@@ -155,6 +155,9 @@ func (x *chaos) create() {
 			k.Delivery = dts.AtMostOnce
 			k.Retry.MaxAttempts = 1
 		}
+		if x.r.IntN(3) == 0 {
+			k.ConcurrencyKey, k.ConcurrencyLimit = "a", 4+x.r.IntN(4)
+		}
 		if err := k.Normalize(time.Now()); err != nil {
 			x.t.Fatal(err)
 		}
@@ -522,6 +525,7 @@ func (x *chaos) check() {
 	if all != dts.Shards {
 		t.Errorf("%d servers, and these hold shards: %v", len(x.up), held)
 	}
+	(&world{t: t, st: x.look, ctx: context.Background()}).noSlots()
 	starts, wins, named := map[string]int{}, map[string]int{}, map[string]string{}
 	for _, a := range x.runs {
 		if id, other := a.task.ID, named[a.task.Name]; other != "" && other != id && a.task.RecurringTaskID == "" {
