@@ -113,6 +113,10 @@ func waits(t *dts.Task) string {
 		return "waits for the run before"
 	case dts.ReasonBlackout:
 		return "waits for the end of a blackout"
+	case dts.ReasonConcurrency:
+		return "waits for others with its concurrency key"
+	case dts.ReasonQueue:
+		return "waits for others of its queue"
 	}
 	return ""
 }
