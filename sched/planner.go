@@ -5,13 +5,16 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"dts"
 )
 
-// planBatch is how many recurring tasks are planned in one round.
-const planBatch = 256
+const (
+	planBatch   = 256 // recurring tasks that are planned in one round
+	replanBatch = 32  // and those that are planned again, because a calendar was changed: a few, so that nobody waits long
+)
 
 // planLoop plans recurring tasks when their plan_at comes, and those with missed occurrences. The index on
 // plan_at is its queue: nothing about recurring tasks is kept in memory.
@@ -83,6 +86,10 @@ func (s *Scheduler) planRound() time.Time {
 		return time.Time{} // whoever takes a shard wakes the planner
 	}
 	due, next, err := s.o.Store.PlanDue(s.ctx, held, now, planBatch)
+	var changed []*dts.RecurringTask
+	if err == nil {
+		changed, err = s.o.Store.Replans(s.ctx, held, now, replanBatch)
+	}
 	if err != nil {
 		s.logStore("read due plans", err)
 		return now.Add(retryStore)
@@ -102,12 +109,13 @@ func (s *Scheduler) planRound() time.Time {
 		due = slices.DeleteFunc(due, func(r *dts.RecurringTask) bool { return missed[r.ID] })
 		due = append(due, more...)
 	}
-	due, changed := apart(due, func(r *dts.RecurringTask) bool { return r.Replan == 0 })
+	due, late := apart(due, func(r *dts.RecurringTask) bool { return r.Replan == 0 })
+	changed = slices.DeleteFunc(changed, func(r *dts.RecurringTask) bool { return missed[r.ID] })
+	changed = append(changed, late...)
 	again, soonest := s.planAll(due, missed, now)
-	for _, r := range changed {
-		if err := s.replan(r); err != nil {
-			again = append(again, r)
-		}
+	again = append(again, s.replanAll(changed)...)
+	for _, r := range late {
+		s.keepMissed([]string{r.ID}) // planning again decides only about what is ahead
 	}
 	if !soonest.IsZero() && (next.IsZero() || soonest.Before(next)) {
 		next = soonest
@@ -138,6 +146,25 @@ func apart[T any](list []T, yes func(T) bool) (is, not []T) {
 		}
 	}
 	return is, not
+}
+
+// replanAll plans what is ahead of recurring tasks again, some of them at the same time, and returns those that must be
+// tried again.
+func (s *Scheduler) replanAll(changed []*dts.RecurringTask) (again []*dts.RecurringTask) {
+	for some := range slices.Chunk(changed, replanBatch) {
+		errs := make([]error, len(some))
+		var wg sync.WaitGroup
+		for i, r := range some {
+			wg.Go(func() { errs[i] = s.replan(r) })
+		}
+		wg.Wait()
+		for i, err := range errs {
+			if err != nil {
+				again = append(again, some[i])
+			}
+		}
+	}
+	return again
 }
 
 // replan plans what is ahead of a recurring task again, after a calendar that it uses was changed. It holds the plans.

@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -105,5 +106,38 @@ func TestBlackoutsMadeTogether(t *testing.T) {
 		if len(got) != 1 || got[0][len(got[0])-len("10m0s"):] != "10m0s" {
 			t.Errorf("runs: %s", got)
 		}
+	})
+}
+
+// TestCalendarOfBoth: a calendar is changed that a blackout and a recurring task use: what waited is decided about as well
+// as what is ahead.
+func TestCalendarOfBoth(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		begin, end := w.now().Add(time.Minute), w.now().Add(time.Hour)
+		c := &dts.Calendar{TenantID: dts.DefaultTenant, Name: "freeze", Windows: []dts.Window{{Start: begin, End: end}}}
+		if _, err := w.s.CreateCalendar(w.ctx, c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.s.CreateBlackout(w.ctx, &dts.Blackout{TenantID: dts.DefaultTenant, Name: "b", Calendar: c.Name}); err != nil {
+			t.Fatal(err)
+		}
+		r := w.every("* * * * *", func(r *dts.RecurringTask) { r.RequireCalendars = []string{c.Name} })
+		w.settle(20*time.Minute + 30*time.Second)
+		c.Windows = []dts.Window{{Start: begin, End: w.now()}, {Start: end, End: end.Add(2 * time.Minute)}}
+		if _, err := w.s.ReplaceCalendar(w.ctx, c); err != nil {
+			t.Fatal(err)
+		}
+		w.settle(2 * time.Hour)
+		want := []string{"00:19:00 at 20m30s", "00:20:00 at 20m30s", "01:01:00 at 1h2m0s", "01:00:00 at 1h2m0s"}
+		got := w.newBegan(0)
+		if len(got) == 4 && got[2] > got[3] {
+			got[2], got[3] = got[3], got[2]
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+		w.book(r.ID, time.Minute)
+		w.atRest()
 	})
 }

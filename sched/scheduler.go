@@ -60,6 +60,7 @@ type Store interface {
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
 	RecurringByID(ctx context.Context, ids []string) ([]*dts.RecurringTask, error)
 	PlanDue(ctx context.Context, shards dts.ShardSet, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error)
+	Replans(ctx context.Context, shards dts.ShardSet, now time.Time, limit int) ([]*dts.RecurringTask, error)
 	PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[string]dts.Pause, error)
 	BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error)
 	SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error

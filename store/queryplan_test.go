@@ -31,6 +31,7 @@ func TestLedgersAreNotSearched(t *testing.T) {
 		"ActiveRuns":    func() error { _, err := st.ActiveRuns(ctx, "r", ""); return err },
 		"RecurringByID": func() error { _, err := st.RecurringByID(ctx, []string{"r"}); return err },
 		"PlanDue":       func() error { _, _, err := st.PlanDue(ctx, dts.AllShards, now, 10); return err },
+		"Replans":       func() error { _, err := st.Replans(ctx, dts.AllShards, now, 10); return err },
 		"Waiting":       func() error { _, err := st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10); return err },
 	} {
 		db.queries = nil

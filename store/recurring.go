@@ -117,10 +117,11 @@ func (s *Store) RecurringTasks(ctx context.Context, f dts.RecurringFilter) (dts.
 }
 
 // PlanDue returns recurring tasks in the shards whose plan_at has come, the earliest first, and when the next one's
-// comes after those; zero when there is none.
+// comes after those; zero when there is none. Those that Replans returns are not among them: they may be many, and must
+// not keep the others from being planned in time.
 func (s *Store) PlanDue(ctx context.Context, shards dts.ShardSet, now time.Time, limit int) (due []*dts.RecurringTask, next time.Time, err error) {
 	low, high := halves(shards)
-	due, err = s.recurring(ctx, "read due plans", `WHERE plan_at IS NOT NULL AND plan_at <= ?`+inShards+`ORDER BY plan_at, seq LIMIT ?`,
+	due, err = s.recurring(ctx, "read due plans", `WHERE plan_at IS NOT NULL AND plan_at <= ? AND replan = 0`+inShards+`ORDER BY plan_at, seq LIMIT ?`,
 		now.UnixMicro(), low, high, limit)
 	if err != nil {
 		return nil, next, err
@@ -132,6 +133,13 @@ func (s *Store) PlanDue(ctx context.Context, shards dts.ShardSet, now time.Time,
 	_, err = s.one(ctx, "read next plan", Stmt{
 		`SELECT min(plan_at) FROM recurring_tasks WHERE plan_at IS NOT NULL AND plan_at > ?` + inShards, []any{now.UnixMicro(), low, high}}, &at)
 	return due, at.time(), err
+}
+
+// Replans returns recurring tasks in the shards that must be planned again, because a calendar was changed.
+func (s *Store) Replans(ctx context.Context, shards dts.ShardSet, now time.Time, limit int) ([]*dts.RecurringTask, error) {
+	low, high := halves(shards)
+	return s.recurring(ctx, "read changed plans", `WHERE plan_at IS NOT NULL AND plan_at <= ? AND replan <> 0`+inShards+`ORDER BY plan_at, seq LIMIT ?`,
+		now.UnixMicro(), low, high, limit)
 }
 
 // PausedRecurring returns the recurring tasks in the shards that are paused, by their ids.

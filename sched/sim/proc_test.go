@@ -477,6 +477,16 @@ func (p *proc) PlanDue(ctx context.Context, set dts.ShardSet, now time.Time, lim
 	return due, next, err
 }
 
+// Replans returns nothing: nobody changes a calendar here.
+func (p *proc) Replans(context.Context, dts.ShardSet, time.Time, int) ([]*dts.RecurringTask, error) {
+	return nil, nil
+}
+
+// Waiting returns nothing: there are no blackouts here.
+func (p *proc) Waiting(context.Context, dts.ShardSet, dts.Reason, int64, int) ([]*dts.Task, error) {
+	return nil, nil
+}
+
 func (p *proc) PausedRecurring(ctx context.Context, set dts.ShardSet) (map[string]dts.Pause, error) {
 	paused := map[string]dts.Pause{}
 	err := p.read(ctx, func() {
