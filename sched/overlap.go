@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ import (
 // none: it may be between two attempts, or run at the server that held the shard before.
 const bufferCheck = 5 * time.Second
 
-// buffer is the occurrences of one recurring task that wait for the active one to end, in the order of their instants.
+// buffer is the occurrences of one recurring task that wait for the active one to end: in the order of their instants, but
+// those of a backfill after the others, so that a long one does not hold up the schedule.
 type buffer struct {
 	items  []*item
 	asking bool // the store is being asked whether one is active
@@ -95,9 +97,13 @@ func (l *loop) askActive(recurring string, then func(l *loop, active bool)) {
 // collide applies the policy to an occurrence that is due while another one is active, or waits before it.
 func (l *loop) collide(it *item) {
 	t := it.task
-	waiting := 0
+	waiting := 0 // of those that the policy counts
 	if b := l.buffers[t.RecurringTaskID]; b != nil {
-		waiting = len(b.items)
+		for _, other := range b.items {
+			if other.task.Origin != dts.OriginBackfill {
+				waiting++
+			}
+		}
 	}
 	switch policy := overlapOf(t); {
 	case policy == dts.OverlapSkip:
@@ -115,21 +121,26 @@ func (l *loop) collide(it *item) {
 }
 
 // supersede stops the active occurrence of a recurring task in favour of a newer one, and skips those that waited for
-// its end before.
+// its end, or for a slot, before. What is left of a backfill goes on waiting: it was asked for.
 func (l *loop) supersede(it *item) {
 	rec := it.task.RecurringTaskID
 	if b := l.buffers[rec]; b != nil {
 		for _, older := range slices.Clone(b.items) {
-			if older.state == buffered {
+			if older.state == buffered && older.task.Origin != dts.OriginBackfill {
 				l.unbuffer(older)
 				l.count(older, 1)
 				l.skip(older, dts.ReasonOverlap, "a newer one took its place")
 			}
 		}
 	}
-	for _, run := range l.active[rec] {
-		if run.state == running {
+	for _, run := range slices.Clone(l.active[rec]) {
+		switch {
+		case run.state == running:
 			run.run.cancel(dts.ErrRunReplaced)
+		case run.state == ready && run.task.Origin != dts.OriginBackfill:
+			l.pools[poolOf(run.TargetType)].ready.Remove(run.spot)
+			run.spot = nil
+			l.skip(run, dts.ReasonOverlap, "a newer one took its place")
 		}
 	}
 	s, tenant := l.s, it.task.TenantID
@@ -169,10 +180,13 @@ func (l *loop) await(it *item) {
 		}
 	}
 	i, _ := slices.BinarySearchFunc(b.items, it, func(a, b *item) int {
-		if c := a.task.ScheduledAt.Compare(b.task.ScheduledAt); c != 0 {
-			return c
+		if back := a.task.Origin == dts.OriginBackfill; back != (b.task.Origin == dts.OriginBackfill) {
+			if back {
+				return 1
+			}
+			return -1
 		}
-		return strings.Compare(a.TaskID, b.TaskID)
+		return cmp.Or(a.task.ScheduledAt.Compare(b.task.ScheduledAt), strings.Compare(a.TaskID, b.TaskID))
 	})
 	b.items = slices.Insert(b.items, i, it)
 	if it.task.WaitsFor == dts.ReasonOverlap && it.task.MissAt.IsZero() {
