@@ -136,6 +136,9 @@ func (f *instantFacts) none() string {
 	if first := f.table.Next(f.r.CreatedAt); !first.IsZero() {
 		return fmt.Sprintf("none of its instants has come yet; the first is %s, %s", f.say(first), away(first, f.now))
 	}
+	if !f.table.Base().Next(f.r.CreatedAt).IsZero() {
+		return "its calendars exclude all of its instants"
+	}
 	return "it has no instants"
 }
 

@@ -127,6 +127,12 @@ func TestWhyInstant(t *testing.T) {
 		return c
 	}
 	table, moving := compile(s), compile(shifted)
+	outside := s
+	outside.RequireCalendars = []string{"closed"} // and never within it
+	none := instantFacts{r: &dts.RecurringTask{CreatedAt: whyNow.AddDate(1, 0, 0)}, table: compile(outside)}
+	if got, want := none.none(), "its calendars exclude all of its instants"; got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
 	at := func(day, hour int) time.Time { return time.Date(2026, 3, day, hour, 30, 0, 0, time.UTC) } // 9:30 in Berlin is 8:30
 	skip := func(from, to int, n int64, reason dts.Reason, note string) *dts.Skip {
 		return &dts.Skip{From: at(from, 8), To: at(to, 8), Count: n, Reason: reason, Note: note}
