@@ -114,6 +114,7 @@ type RecurringTask struct {
 
 	PausedAt    time.Time `json:"paused_at,omitzero"`
 	PausedUntil time.Time `json:"paused_until,omitzero" doc:"resumes by itself then"`
+	PausedBy    string    `json:"paused_by,omitempty"`
 	PauseNote   string    `json:"pause_note,omitempty"`
 
 	NextRunAt      time.Time `json:"next_run_at,omitzero" doc:"scheduled instant of the next planned occurrence"`
@@ -182,7 +183,18 @@ func (r *RecurringTask) Occurrence(at time.Time, origin Origin, now time.Time) *
 type Pause struct {
 	Shard int
 	Until time.Time // it resumes by itself then; zero: by hand
-	Note  string    // what whoever paused it said
+	Note  string    // see PauseWords
+}
+
+// PauseWords is what the ledger says of a pause: the note, and who paused it.
+func PauseWords(note, by string) string {
+	switch {
+	case by == "":
+		return note
+	case note == "":
+		return "paused by " + by
+	}
+	return note + " (paused by " + by + ")"
 }
 
 // Skip says that the instants from From to To, Count of them, did not run, and why.

@@ -15,6 +15,7 @@ const (
 	planAhead      = 20 * time.Second // and at least this far; half of it is always there
 	planAtOnce     = 500              // occurrences in one step
 	excludedAtOnce = 100              // ranges of excluded instants that one step of the cursor records; what is more is one
+	excludedAhead  = 48 * time.Hour   // how far it is recorded that calendars exclude everything
 	pausedStep     = time.Minute      // how often the skips of a paused recurring task are written
 )
 
@@ -114,7 +115,7 @@ func (b *planner) excluded(from, to time.Time) {
 }
 
 func resume(r *dts.RecurringTask, now time.Time) {
-	r.Status, r.PausedAt, r.PausedUntil, r.PauseNote = dts.Active, time.Time{}, time.Time{}, ""
+	r.Status, r.PausedAt, r.PausedUntil, r.PausedBy, r.PauseNote = dts.Active, time.Time{}, time.Time{}, "", ""
 	r.UpdatedAt = dts.Micros(now)
 }
 
@@ -124,7 +125,7 @@ func (b *planner) paused(until time.Time) {
 	r := b.r
 	in, after := apart(b.in.late, func(t *dts.Task) bool { return !t.ScheduledAt.After(until) })
 	for _, t := range in {
-		b.skipTask(t, dts.ReasonPaused, r.PauseNote)
+		b.skipTask(t, dts.ReasonPaused, dts.PauseWords(r.PauseNote, r.PausedBy))
 	}
 	b.in.late = slices.DeleteFunc(after, func(t *dts.Task) bool { return !t.MissAt.Before(b.in.now) }) // missed after its end
 	b.between(r.PlannedThrough, until, b.pausedRange)
@@ -148,8 +149,8 @@ func (b *planner) pausedRange(from, to time.Time) {
 	if n == 0 {
 		return
 	}
-	k := b.skipRange(b.c.Next(from), b.c.Prev(to), n, dts.ReasonPaused, b.r.PauseNote)
-	if last := b.in.lastSkip; last != nil && last.Reason == dts.ReasonPaused && last.To.Equal(b.c.Prev(from)) && last.Note == b.r.PauseNote {
+	k := b.skipRange(b.c.Next(from), b.c.Prev(to), n, dts.ReasonPaused, dts.PauseWords(b.r.PauseNote, b.r.PausedBy))
+	if last := b.in.lastSkip; last != nil && last.Reason == dts.ReasonPaused && last.To.Equal(b.c.Prev(from)) && last.Note == k.Note {
 		k.From, k.Count = last.From, k.Count+last.Count
 	}
 	b.plan.Skips = append(b.plan.Skips, k)
@@ -180,8 +181,11 @@ func (b *planner) ahead() {
 		b.advance(now) // what calendars exclude after the last one
 	}
 	switch {
-	case over && !b.c.Base().Next(r.PlannedThrough).IsZero(): // calendars leave nothing for years; they may be changed
-		r.PlanAt = now.Add(24 * time.Hour)
+	case over && !b.c.Base().Next(r.PlannedThrough).IsZero():
+		// Calendars leave nothing for years. What they exclude of the next time is recorded ahead, so that it is decided
+		// when they are changed.
+		b.advance(now.Add(excludedAhead))
+		r.PlanAt = now.Add(excludedAhead / 2)
 	case over && b.c.Count(now, r.PlannedThrough) == 0, r.MaxRuns > 0 && r.RunsCount >= r.MaxRuns:
 		r.Status, r.PlanAt = dts.Completed, time.Time{}
 		r.UpdatedAt = dts.Micros(now)

@@ -470,7 +470,7 @@ func (s *Scheduler) takePlanned(p *dts.Plan, strangers int64) {
 
 func (l *loop) setPaused(r *dts.RecurringTask) {
 	if r.Status == dts.Paused && l.terms[r.Shard] != 0 {
-		l.paused[r.ID] = dts.Pause{Shard: r.Shard, Until: r.PausedUntil, Note: r.PauseNote}
+		l.paused[r.ID] = dts.Pause{Shard: r.Shard, Until: r.PausedUntil, Note: dts.PauseWords(r.PauseNote, r.PausedBy)}
 	} else {
 		delete(l.paused, r.ID)
 	}

@@ -134,6 +134,7 @@ func whyNever(r *dts.RecurringTask, c *timetable.Table, now time.Time) string {
 type change struct {
 	to     *dts.RecurringTask // nil: nothing changes
 	replan bool               // the upcoming occurrences must go
+	note   string             // why those go whose instant has come
 	makeUp bool               // for what a pause that ends has kept from running
 }
 
@@ -171,7 +172,7 @@ func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, e
 	p := dts.Plan{Old: old, New: n}
 	h := &lateHold{s: s}
 	if e.replan {
-		if h, err = s.unplan(ctx, &p, now); err != nil {
+		if h, err = s.unplan(ctx, &p, e.note, now); err != nil {
 			return nil, err
 		}
 	}
@@ -255,7 +256,7 @@ func (s *Scheduler) planChange(ctx context.Context, p *dts.Plan, e change, h *la
 
 // unplan adds to the plan the removal of the upcoming occurrences that were not moved by hand, and sets the
 // cursor back to now. One whose instant has come but that has not started is recorded as a skip.
-func (s *Scheduler) unplan(ctx context.Context, p *dts.Plan, now time.Time) (*lateHold, error) {
+func (s *Scheduler) unplan(ctx context.Context, p *dts.Plan, note string, now time.Time) (*lateHold, error) {
 	n := p.New
 	h := &lateHold{s: s}
 	tasks, err := s.o.Store.Planned(ctx, n.ID)
@@ -275,7 +276,7 @@ func (s *Scheduler) unplan(ctx context.Context, p *dts.Plan, now time.Time) (*la
 	for _, t := range tasks {
 		c := dts.Change{Old: t}
 		if !t.ScheduledAt.After(now) {
-			c.Skip = skipOf(t, dts.ReasonCancelled, "")
+			c.Skip = skipOf(t, dts.ReasonCancelled, note)
 		}
 		p.Changes = append(p.Changes, c)
 	}
@@ -372,9 +373,7 @@ func (s *Scheduler) PauseRecurring(ctx context.Context, tenant, id string, until
 			n.PausedAt = now
 		}
 		n.Status, n.PausedUntil = dts.Paused, dts.Micros(until)
-		if n.PauseNote = note; note == "" {
-			n.PauseNote = "paused by " + actor
-		}
+		n.PausedBy, n.PauseNote = actor, note
 		return change{to: &n}, nil
 	})
 }
@@ -404,7 +403,7 @@ func (s *Scheduler) CancelRecurring(ctx context.Context, tenant, id, actor strin
 		n := *old
 		n.Status, n.PlanAt = dts.Ended, time.Time{}
 		n.PausedUntil = time.Time{}
-		return change{to: &n, replan: true}, nil
+		return change{to: &n, replan: true, note: "removed by " + actor}, nil
 	})
 }
 

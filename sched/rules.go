@@ -222,27 +222,35 @@ func (s *Scheduler) CreateCalendar(ctx context.Context, c *dts.Calendar) (*dts.C
 	return &n, nil
 }
 
+// replaceTries is how often a change of a calendar is tried again because somebody else has just changed it: the last one
+// counts.
+const replaceTries = 20
+
 // ReplaceCalendar changes a calendar, and plans the recurring tasks that use it again.
 func (s *Scheduler) ReplaceCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error) {
-	old, err := s.o.Store.Calendar(ctx, c.TenantID, c.Name)
-	if err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		old, err := s.o.Store.Calendar(ctx, c.TenantID, c.Name)
+		if err != nil {
+			return nil, err
+		}
+		n := *c
+		if err := s.newVersion(&n, old); err != nil {
+			return nil, err
+		}
+		write, err := begun(ctx)
+		if err == nil {
+			err = s.o.Store.ReplaceCalendar(write, &n, old.Version)
+		}
+		switch {
+		case err == nil:
+			s.rulesChanged()
+			return &n, nil
+		case !s.o.Refused(err):
+			return nil, err
+		case try == replaceTries:
+			return nil, dts.Errorf(dts.ErrConflict, "the calendar %s is being changed by others again and again; try again", n.Name)
+		}
 	}
-	n := *c
-	if err := s.newVersion(&n, old); err != nil {
-		return nil, err
-	}
-	if ctx, err = begun(ctx); err != nil {
-		return nil, err
-	}
-	switch err := s.o.Store.ReplaceCalendar(ctx, &n, old.Version); {
-	case s.o.Refused(err):
-		return nil, dts.Errorf(dts.ErrConflict, "the calendar %s has changed in the meantime; look at it and try again", n.Name)
-	case err != nil:
-		return nil, err
-	}
-	s.rulesChanged()
-	return &n, nil
 }
 
 // newVersion checks a calendar and gives it its times. Its version is the time in microseconds, and more than the last.

@@ -15,7 +15,7 @@ const usesCalendar = `(EXISTS (SELECT 1 FROM json_each(spec, '$.exclude_calendar
 	OR EXISTS (SELECT 1 FROM json_each(spec, '$.require_calendars') WHERE value = ?))`
 
 // changedRules says that calendars or blackouts are others than before. Every server looks at it now and then: see
-// Rules.
+// TimeRules.
 func changedRules(token int64) Stmt {
 	return Stmt{`INSERT INTO settings (tenant_id, name, value) VALUES ('system', 'time_rules', ?)
 		ON CONFLICT (tenant_id, name) DO UPDATE SET value = excluded.value`, []any{fmt.Sprint(token)}}

@@ -147,13 +147,13 @@ func (s *Store) PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[s
 	paused := map[string]dts.Pause{}
 	low, high := halves(shards)
 	err := s.query(ctx, "read paused recurring tasks", OwnWrites, Stmt{
-		`SELECT recurring_task_id, shard, paused_until, coalesce(pause_note, '') FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
+		`SELECT recurring_task_id, shard, paused_until, coalesce(pause_note, ''), coalesce(json_extract(spec, '$.paused_by'), '') FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
 		func(r scanner) error {
-			var id string
+			var id, note, by string
 			var p dts.Pause
 			var until nullTime
-			err := r.Scan(&id, &p.Shard, &until, &p.Note)
-			p.Until = until.time()
+			err := r.Scan(&id, &p.Shard, &until, &note, &by)
+			p.Until, p.Note = until.time(), dts.PauseWords(note, by)
 			paused[id] = p
 			return err
 		})

@@ -19,11 +19,12 @@ type storedRecurring struct {
 	CatchUpLimit         int               `json:"catch_up_limit,omitempty"`
 	CatchUpPacingSeconds float64           `json:"catch_up_pacing_seconds,omitempty"`
 	OverlapPolicy        dts.OverlapPolicy `json:"overlap_policy"`
+	PausedBy             string            `json:"paused_by,omitempty"`
 }
 
 func encodeRecurring(r *dts.RecurringTask) string {
 	return jsonOf(storedRecurring{r.Spec, r.Schedule, r.CatchUpMode, r.MisfireAfterSeconds,
-		r.CatchUpWindowSeconds, r.CatchUpLimit, r.CatchUpPacingSeconds, r.OverlapPolicy})
+		r.CatchUpWindowSeconds, r.CatchUpLimit, r.CatchUpPacingSeconds, r.OverlapPolicy, r.PausedBy})
 }
 
 const recurringColumns = `recurring_task_id, tenant_id, shard, status, name, plan_version, planned_through, plan_at,
@@ -71,7 +72,7 @@ func scanRecurring(row scanner) (*dts.RecurringTask, error) {
 	r.Spec, r.Schedule = d.Spec, d.Schedule
 	r.CatchUpMode, r.MisfireAfterSeconds, r.OverlapPolicy = d.CatchUpMode, d.MisfireAfterSeconds, d.OverlapPolicy
 	r.CatchUpWindowSeconds, r.CatchUpLimit, r.CatchUpPacingSeconds = d.CatchUpWindowSeconds, d.CatchUpLimit, d.CatchUpPacingSeconds
-	r.Status = dts.RecurringStatus(status)
+	r.Status, r.PausedBy = dts.RecurringStatus(status), d.PausedBy
 	at := func(us int64) time.Time { return time.UnixMicro(us).UTC() }
 	r.PlannedThrough, r.CreatedAt, r.UpdatedAt = at(planned), at(created), at(updated)
 	r.PlanAt, r.LastRunAt, r.PausedAt, r.PausedUntil, r.NextRunAt = planAt.time(), lastRun.time(), pausedAt.time(), until.time(), n.time()

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -389,7 +390,7 @@ func (s *testServer) refused() (ended bool) {
 		_, err := s.api.Ready(s.t.Context())
 		return err == nil && strings.Contains(s.log(), "the database is damaged")
 	})
-	if ended && !strings.Contains(s.log(), "dts: start the scheduler: take shards: the database is unavailable") && !strings.Contains(s.log(), "dts: start the scheduler: register: the database is unavailable") {
+	if ended && !regexp.MustCompile(`(?m)^dts: start the scheduler: (register|take shards|give back slots): the database is unavailable`).MatchString(s.log()) {
 		s.t.Error("it ended for another reason")
 	}
 	return ended

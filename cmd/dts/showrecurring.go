@@ -58,6 +58,9 @@ func upcoming(r *dts.RecurringTask, next []*dts.Task, p *dts.Preview) []dts.Prev
 			i.UTC = t.DueAt
 			i.Effects = append(i.Effects, dts.PreviewEffect{Text: "moved by hand from " + t.ScheduledAt.UTC().Format("2006-01-02T15:04:05Z")})
 		}
+		if t.WaitsFor != "" {
+			i.Effects = append(i.Effects, dts.PreviewEffect{Text: waits(t)})
+		}
 		list = append(list, i)
 	}
 	for _, i := range said {
@@ -101,8 +104,8 @@ func (a *app) printRecurring(r *dts.RecurringTask, next []dts.PreviewInstant) {
 		if !r.PausedUntil.IsZero() {
 			text += ", until " + clock(r.PausedUntil, a.loc)
 		}
-		if r.PauseNote != "" {
-			text += ": " + clean(r.PauseNote)
+		if words := dts.PauseWords(r.PauseNote, r.PausedBy); words != "" {
+			text += ": " + clean(words)
 		}
 		list = append(list, fact{"Paused", text})
 	}

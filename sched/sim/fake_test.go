@@ -622,7 +622,7 @@ func (d *database) savePlan(f dts.Fence, p *dts.Plan, now time.Time) error {
 		d.skip(&p.Skips[i], now)
 	}
 	r.Status, r.Name, r.PlanVersion, r.PlannedThrough, r.PlanAt = n.Status, n.Name, n.PlanVersion, n.PlannedThrough, n.PlanAt
-	r.PausedAt, r.PausedUntil, r.PauseNote, r.UpdatedAt = n.PausedAt, n.PausedUntil, n.PauseNote, n.UpdatedAt
+	r.PausedAt, r.PausedUntil, r.PausedBy, r.PauseNote, r.UpdatedAt = n.PausedAt, n.PausedUntil, n.PausedBy, n.PauseNote, n.UpdatedAt
 	r.Spec, r.Schedule, r.CatchUpMode, r.MisfireAfterSeconds, r.OverlapPolicy = n.Spec, n.Schedule, n.CatchUpMode, n.MisfireAfterSeconds, n.OverlapPolicy
 	return nil
 }

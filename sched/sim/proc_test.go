@@ -525,7 +525,9 @@ func (p *proc) ActiveRuns(ctx context.Context, id, except string) (n int, err er
 	return n, err
 }
 
-func (p *proc) ActiveOrInLine(ctx context.Context, id string) (int, error) { return p.ActiveRuns(ctx, id, "") }
+func (p *proc) ActiveOrInLine(ctx context.Context, id string) (int, error) {
+	return p.ActiveRuns(ctx, id, "")
+}
 
 func (p *proc) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error) {
 	err = p.read(ctx, func() { k = p.w.db.lastSkip(id) })
@@ -549,7 +551,13 @@ type unused interface {
 	ReplaceBlackout(ctx context.Context, b *dts.Blackout, token int64) error
 	DeleteBlackout(ctx context.Context, tenant, id string, token int64) error
 	Blackout(ctx context.Context, tenant, id string) (*dts.Blackout, error)
-	Waiting(ctx context.Context, shards dts.ShardSet, reason dts.Reason, after int64, limit int) ([]*dts.Task, error)
+}
+
+func (p *proc) OccurrenceAt(ctx context.Context, _, id string, at time.Time) (tasks []*dts.Task, _ []*dts.Skip, err error) {
+	err = p.read(ctx, func() {
+		tasks = p.w.db.selectTasks(func(t *dts.Task) bool { return t.RecurringTaskID == id && t.ScheduledAt.Equal(at) })
+	})
+	return tasks, nil, err
 }
 
 func (p *proc) DecidedAfter(ctx context.Context, id string, at time.Time) (list []time.Time, err error) {

@@ -176,4 +176,3 @@ func (f *fake) DeleteBlackout(_ context.Context, _, id string) error {
 	f.blackouts = slices.DeleteFunc(f.blackouts, func(b *dts.Blackout) bool { return b.ID == id })
 	return nil
 }
-

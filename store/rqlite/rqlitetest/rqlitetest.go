@@ -315,6 +315,19 @@ func (n *Node) Pause() {
 	if n.cmd != nil && !n.paused {
 		n.paused = true
 		n.signal(syscall.SIGSTOP)
+		n.stopped()
+	}
+}
+
+// stopped waits until the process has stopped: a signal is on its way for some time. Where the system does not tell,
+// that time is given.
+func (n *Node) stopped() {
+	for range 100 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+		if _, state, ok := strings.Cut(string(stat), ") "); err == nil && ok && strings.HasPrefix(state, "T") {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
