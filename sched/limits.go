@@ -212,6 +212,7 @@ func (l *loop) ask(ln *line) {
 func (l *loop) letGo(ln *line, next []*dts.Task, taken int, more bool) {
 	ln.asking = false
 	now := l.s.clock.now()
+	taken = max(taken, l.takenBeside(ln.key, next))
 	mine, yields, lowest := more, false, noLineLimit
 	for i, t := range next {
 		ln.limit = l.limitOf(ln, t)
@@ -246,6 +247,18 @@ func (l *loop) letGo(ln *line, next []*dts.Task, taken int, more bool) {
 	case !mine && ln.writing == 0 && (!yields || now.Sub(ln.since) >= lineYield):
 		delete(l.lines, ln.key)
 	}
+}
+
+// takenBeside is how many slots of a line runs here hold, apart from those of tasks in a list. The store may know of
+// fewer: an end that it has applied is not known here until it has said so, and until then nobody may go.
+func (l *loop) takenBeside(k dts.LineKey, list []*dts.Task) int {
+	n := l.taken[k]
+	for _, t := range list {
+		if it := l.items[t.ID]; it != nil && it.run != nil && slices.ContainsFunc(it.run.slots, func(s dts.Slot) bool { return s.Line == k.Line }) {
+			n--
+		}
+	}
+	return n
 }
 
 // itsTurn lets a task go that waits in a line. false: something else is under way with it.

@@ -200,7 +200,7 @@ func TestPauseAndResume(t *testing.T) {
 		for _, o := range page.Items {
 			switch {
 			case o.Skip != nil && o.Skip.Reason == dts.ReasonPaused:
-				if paused += o.Skip.Count; o.Skip.Note != "moving house" {
+				if paused += o.Skip.Count; o.Skip.Note != "moving house (paused by tester)" {
 					t.Errorf("of the pause it is not said why: %+v", o.Skip)
 				}
 			case o.Skip == nil && o.Task.Status == dts.Success:

@@ -317,6 +317,9 @@ func questions(t *testing.T) (list []question) {
 		ask("RunTimes", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.RunTimes(ctx, []string{rec.ID, using.ID}, 20)
 		})
+		ask("Replans", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.Replans(ctx, dts.AllShards, now.Add(time.Hour), 10)
+		})
 		ask("DecidedAfter", func(st *store.Store, _ dts.Fence) (any, error) { return st.DecidedAfter(ctx, rec.ID, now) })
 		ask("CountOccurrences", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.CountOccurrences(ctx, rec.ID, dts.OriginSchedule, now, now.Add(time.Hour))
