@@ -26,9 +26,6 @@ func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location, utc bo
 		line := clock(p.UTC, loc)
 		pad := strings.Repeat(" ", widest-len(line)+2)
 		distance := relative(p.UTC, a.now())
-		if p.UTC.Before(a.now()) {
-			distance = "was due " + distance // and waits for something: an effect says for what
-		}
 		if !p.Runs {
 			line, distance = a.dim(line), "does not run"
 		}
