@@ -184,9 +184,21 @@ func (m *member) leave() {
 	if err := m.st.Close(); err != nil {
 		m.t.Error(err)
 	}
-	m.c.mu.Lock()
-	defer m.c.mu.Unlock()
-	m.c.nodes = slices.DeleteFunc(slices.Clone(m.c.nodes), func(o *member) bool { return o == m })
+	m.c.forget(m)
+}
+
+// forget lets the others know no more of a server.
+func (c *cluster) forget(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes = slices.DeleteFunc(slices.Clone(c.nodes), func(o *member) bool { return o == m })
+}
+
+// setDeaf says that servers cannot tell each other anything any more, or can again.
+func (c *cluster) setDeaf(deaf bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf = deaf
 }
 
 func (c *cluster) find(n dts.Node) *member {
@@ -329,7 +341,7 @@ func TestClusterDeath(t *testing.T) {
 		cutAt := time.Now()
 		lost.cut.off.Store(true)
 		time.Sleep(27 * time.Second)
-		c.nodes = slices.Delete(slices.Clone(c.nodes), 0, 1)
+		c.forget(c.nodes[0])
 		c.shared()
 		last := lost.run.list()[len(lost.run.list())-1].at
 		if d := last.Sub(cutAt); d > 15*time.Second || d < 8*time.Second {
@@ -343,7 +355,9 @@ func TestClusterDeath(t *testing.T) {
 		}
 		lost.cut.off.Store(false)
 		time.Sleep(45 * time.Second)
+		c.mu.Lock()
 		c.nodes = append(c.nodes, lost)
+		c.mu.Unlock()
 		c.shared()
 		runs := map[string]int{}
 		for _, s := range c.starts() {
@@ -379,7 +393,7 @@ func TestClusterRunsOutliveAHandover(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("deaf ", deaf), func(t *testing.T) {
 			inCluster(t, 1, func(c *cluster) {
-				c.deaf = deaf
+				c.setDeaf(deaf)
 				time.Sleep(6 * time.Second)
 				old := c.nodes[0]
 				old.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {

@@ -315,7 +315,7 @@ func TestClusterStartWithoutAnswer(t *testing.T) {
 // TestClusterEndAfterHandover: the end of a run reaches the disk only when its shard has gone.
 func TestClusterEndAfterHandover(t *testing.T) {
 	inCluster(t, 1, func(c *cluster) {
-		c.deaf = true
+		c.setDeaf(true)
 		time.Sleep(12 * time.Second)
 		m := c.nodes[0]
 		m.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
@@ -401,7 +401,7 @@ func TestClusterRestartAfterACrash(t *testing.T) {
 		time.Sleep(12 * time.Second)
 		crashed := c.nodes[0]
 		crashed.cut.off.Store(true)
-		c.nodes = nil
+		c.forget(crashed)
 		c.join("node-2")
 		time.Sleep(3 * time.Second)
 		c.join("node-1")
@@ -433,7 +433,7 @@ func TestClusterStopWithoutStore(t *testing.T) {
 		if err := m.st.Close(); err != nil {
 			t.Error(err)
 		}
-		c.nodes = c.nodes[1:]
+		c.forget(c.nodes[0])
 		time.Sleep(25 * time.Second)
 		c.shared()
 	})

@@ -75,7 +75,7 @@ func newChaos(c *cluster, seed uint64) *chaos {
 	x := &chaos{cluster: c, t: c.t, seed: seed, r: rand.New(rand.NewPCG(seed, 1)), flaky: rand.New(rand.NewPCG(seed, 2)),
 		every: map[string]*dts.RecurringTask{}, step: map[string]time.Duration{}, ended: map[string]time.Time{},
 		paused: map[string]time.Time{}, dead: map[*member]bool{}}
-	c.deaf = x.r.IntN(3) == 0
+	c.setDeaf(x.r.IntN(3) == 0)
 	c.opts = func(o *sched.Options) { o.DrainTimeout = 4 * time.Second }
 	return x
 }

@@ -273,6 +273,9 @@ func (l *loop) itsTurn(ln *line, t *dts.Task, now time.Time) bool {
 		case waiting:
 			p.waiting[it.Rank].remove(it)
 		case claimed:
+			if it.RunAt.After(now) {
+				return true // it could not be started just now, and tries again soon
+			}
 			p.claimed.remove(it)
 			l.count(it, -1)
 		case ready, running, deciding:

@@ -69,7 +69,7 @@ func TestClockSkew(t *testing.T) {
 
 		// Where servers do not answer, their beats tell of what is gross.
 		c.mu.Lock()
-		c.deaf = true
+		c.setDeaf(true)
 		c.mu.Unlock()
 		b.step(-5 * time.Minute)
 		a.settle(3 * time.Minute)
