@@ -412,9 +412,7 @@ func TestClusterLimit(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("deaf ", deaf), func(t *testing.T) {
 			inCluster(t, 3, func(c *cluster) {
-				c.mu.Lock()
 				c.setDeaf(deaf)
-				c.mu.Unlock()
 				time.Sleep(12 * time.Second)
 				g := newGauge()
 				for _, m := range c.nodes {
