@@ -279,11 +279,11 @@ type failing struct {
 	asked                          atomic.Int64 // plans that failed
 }
 
-func (f *failing) ActiveRuns(ctx context.Context, id, except string) (int, error) {
+func (f *failing) ActiveOrInLine(ctx context.Context, id string) (int, error) {
 	if f.actives.Load() {
 		return 0, dts.Errorf(dts.ErrUnavailable, "no")
 	}
-	return f.Store.ActiveRuns(ctx, id, except)
+	return f.Store.ActiveOrInLine(ctx, id)
 }
 
 func (f *failing) Load(ctx context.Context, ids []string) ([]*dts.Task, error) {
