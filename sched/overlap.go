@@ -78,8 +78,8 @@ func (l *loop) answered(rec string, active bool) {
 	}
 }
 
-// askActive asks the store whether an occurrence of a recurring task is active, or waits for a slot, and calls then on the loop; not at all
-// when the scheduler ends meanwhile.
+// askActive asks the store whether an occurrence of a recurring task is active, or waits for a slot, and calls then on
+// the loop; not at all when the scheduler ends meanwhile.
 func (l *loop) askActive(recurring string, then func(l *loop, active bool)) {
 	s := l.s
 	s.wg.Go(func() {

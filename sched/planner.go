@@ -351,7 +351,7 @@ func (s *Scheduler) keptBy(ctx context.Context, r *dts.RecurringTask) ([]time.Ti
 // openRuns returns how many runs of a recurring task with max_runs are planned or under way, and the recurring task
 // as it is after that was read: a run that ends meanwhile is counted twice rather than not at all.
 func (s *Scheduler) openRuns(ctx context.Context, r *dts.RecurringTask, planned int) (*dts.RecurringTask, int64, error) {
-	active, err := s.o.Store.ActiveRuns(ctx, r.ID, "")
+	active, err := s.o.Store.ActiveRuns(ctx, r.ID)
 	if err != nil {
 		return r, 0, err
 	}

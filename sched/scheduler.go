@@ -65,7 +65,7 @@ type Store interface {
 	BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error)
 	SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error
 	Planned(ctx context.Context, id string) ([]*dts.Task, error)
-	ActiveRuns(ctx context.Context, id, except string) (int, error)
+	ActiveRuns(ctx context.Context, id string) (int, error)
 	ActiveOrInLine(ctx context.Context, id string) (int, error)
 	LastSkip(ctx context.Context, id string) (*dts.Skip, error)
 	SkipsAfter(ctx context.Context, id string, at time.Time) ([]*dts.Skip, error)

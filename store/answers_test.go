@@ -172,7 +172,7 @@ func questions(t *testing.T) (list []question) {
 		ask("PausedRecurring", func(st *store.Store, _ dts.Fence) (any, error) { return st.PausedRecurring(ctx, dts.AllShards) })
 		ask("BootRecurring", func(st *store.Store, _ dts.Fence) (any, error) { return st.BootRecurring(ctx) })
 		ask("Planned", func(st *store.Store, _ dts.Fence) (any, error) { return st.Planned(ctx, rec.ID) })
-		ask("ActiveRuns", func(st *store.Store, _ dts.Fence) (any, error) { return st.ActiveRuns(ctx, rec.ID, "none") })
+		ask("ActiveRuns", func(st *store.Store, _ dts.Fence) (any, error) { return st.ActiveRuns(ctx, rec.ID) })
 		ask("LastSkip", func(st *store.Store, _ dts.Fence) (any, error) { return st.LastSkip(ctx, rec.ID) })
 		ask("Upcoming", func(st *store.Store, _ dts.Fence) (any, error) { return st.Upcoming(ctx, tenant, rec.ID, 2) })
 		ask("Occurrences", func(st *store.Store, _ dts.Fence) (any, error) { return st.Occurrences(ctx, tenant, rec.ID, "", 2) })

@@ -27,12 +27,13 @@ func TestLedgersAreNotSearched(t *testing.T) {
 	st := store.New(db, store.Options{})
 	defer st.Close()
 	for name, ask := range map[string]func() error{
-		"Planned":       func() error { _, err := st.Planned(ctx, "r"); return err },
-		"ActiveRuns":    func() error { _, err := st.ActiveRuns(ctx, "r", ""); return err },
-		"RecurringByID": func() error { _, err := st.RecurringByID(ctx, []string{"r"}); return err },
-		"PlanDue":       func() error { _, _, err := st.PlanDue(ctx, dts.AllShards, now, 10); return err },
-		"Replans":       func() error { _, err := st.Replans(ctx, dts.AllShards, now, 10); return err },
-		"Waiting":       func() error { _, err := st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10); return err },
+		"Planned":        func() error { _, err := st.Planned(ctx, "r"); return err },
+		"ActiveRuns":     func() error { _, err := st.ActiveRuns(ctx, "r"); return err },
+		"ActiveOrInLine": func() error { _, err := st.ActiveOrInLine(ctx, "r"); return err },
+		"RecurringByID":  func() error { _, err := st.RecurringByID(ctx, []string{"r"}); return err },
+		"PlanDue":        func() error { _, _, err := st.PlanDue(ctx, dts.AllShards, now, 10); return err },
+		"Replans":        func() error { _, err := st.Replans(ctx, dts.AllShards, now, 10); return err },
+		"Waiting":        func() error { _, err := st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10); return err },
 	} {
 		db.queries = nil
 		if err := ask(); err != nil {

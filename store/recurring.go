@@ -254,20 +254,20 @@ func (s *Store) Planned(ctx context.Context, id string) ([]*dts.Task, error) {
 		AND origin = 'SCHEDULE' AND attempts = 0 ORDER BY scheduled_at LIMIT 2000`, []any{id}})
 }
 
-// ActiveRuns returns how many occurrences of a recurring task are active: started and not ended. skip is not counted.
-func (s *Store) ActiveRuns(ctx context.Context, id, skip string) (n int, err error) {
-	// In two parts, and with the +, so that neither looks through the ledger: the one uses tasks_planned, the other tasks_rare.
-	_, err = s.one(ctx, "count active runs", Stmt{`SELECT
-		(SELECT count(*) FROM tasks WHERE recurring_task_id = ?1 AND status = 'PENDING' AND attempts > 0 AND task_id <> ?2) +
-		(SELECT count(*) FROM tasks WHERE +recurring_task_id = ?1 AND status = 'RUNNING' AND status <> 'PENDING' AND status <> 'SUCCESS' AND task_id <> ?2)`,
-		[]any{id, skip}}, &n)
+// In two parts, and with the +, so that neither looks through the ledger: the one uses tasks_planned, the other tasks_rare.
+const countActive = `SELECT
+		(SELECT count(*) FROM tasks WHERE recurring_task_id = ?1 AND status = 'PENDING' AND (attempts > 0 OR ?2 AND line IS NOT NULL)) +
+		(SELECT count(*) FROM tasks WHERE +recurring_task_id = ?1 AND status = 'RUNNING' AND status <> 'PENDING' AND status <> 'SUCCESS')`
+
+// ActiveRuns returns how many occurrences of a recurring task are active: started and not ended.
+func (s *Store) ActiveRuns(ctx context.Context, id string) (n int, err error) {
+	_, err = s.one(ctx, "count active runs", Stmt{countActive, []any{id, 0}}, &n)
 	return n, err
 }
 
 // ActiveOrInLine returns how many occurrences of a recurring task are active or wait in line for a slot.
 func (s *Store) ActiveOrInLine(ctx context.Context, id string) (n int, err error) {
-	_, err = s.one(ctx, "count active runs", Stmt{`SELECT count(*) FROM tasks WHERE recurring_task_id = ?
-		AND (status = 'RUNNING' OR status = 'PENDING' AND (attempts > 0 OR line IS NOT NULL))`, []any{id}}, &n)
+	_, err = s.one(ctx, "count active runs", Stmt{countActive, []any{id, 1}}, &n)
 	return n, err
 }
 

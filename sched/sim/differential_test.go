@@ -416,7 +416,7 @@ func (p *pair) read() {
 	for _, id := range p.recs {
 		planned, err := p.st.Planned(p.ctx, id)
 		check("planned", err, p.db.planned(id), planned)
-		n, err := p.st.ActiveRuns(p.ctx, id, "")
+		n, err := p.st.ActiveRuns(p.ctx, id)
 		check("active runs", err, p.db.activeRuns(id, ""), n)
 		k, err := p.st.LastSkip(p.ctx, id)
 		check("last skip", err, p.db.lastSkip(id), k)

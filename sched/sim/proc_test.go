@@ -520,13 +520,13 @@ func (p *proc) Planned(ctx context.Context, id string) (list []*dts.Task, err er
 	return list, err
 }
 
-func (p *proc) ActiveRuns(ctx context.Context, id, except string) (n int, err error) {
-	err = p.read(ctx, func() { n = p.w.db.activeRuns(id, except) })
+func (p *proc) ActiveRuns(ctx context.Context, id string) (n int, err error) {
+	err = p.read(ctx, func() { n = p.w.db.activeRuns(id, "") })
 	return n, err
 }
 
 func (p *proc) ActiveOrInLine(ctx context.Context, id string) (int, error) {
-	return p.ActiveRuns(ctx, id, "")
+	return p.ActiveRuns(ctx, id)
 }
 
 func (p *proc) LastSkip(ctx context.Context, id string) (k *dts.Skip, err error) {
