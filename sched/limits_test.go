@@ -563,3 +563,20 @@ func TestClusterLimitFaults(t *testing.T) {
 		w.noSlots()
 	})
 }
+
+// TestLimitConflictsOnce: tasks that run once and share a concurrency key collide as well.
+func TestLimitConflictsOnce(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		for range 3 {
+			w.add(time.Hour, keyed("a", 2))
+		}
+		w.add(time.Hour, nil)
+		list, err := w.s.Conflicts(w.ctx, dts.DefaultTenant, time.Time{}, time.Time{})
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%d conflicts, %v; want one", len(list), err)
+		}
+		if c := list[0]; c.Shared != "concurrency key a" || c.Limit != 2 || c.Most != 3 || len(c.Tasks) != 3 {
+			t.Errorf("the conflict is %+v", c)
+		}
+	})
+}

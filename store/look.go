@@ -31,14 +31,15 @@ func (s *Store) RunTimes(ctx context.Context, ids []string, n int) (map[string][
 }
 
 // PendingOnce returns tasks that belong to no recurring task and are due in [from, to), soonest first, at most limit: of each
-// what it is called and where it runs, but not what it does.
+// what it is called, where it runs and what it shares with others, but not what it does.
 func (s *Store) PendingOnce(ctx context.Context, tenant string, from, to time.Time, limit int) (list []*dts.Task, err error) {
-	err = s.query(ctx, "read pending tasks", OwnWrites, Stmt{`SELECT task_id, name, queue, target_type, shard, run_at FROM tasks
+	err = s.query(ctx, "read pending tasks", OwnWrites, Stmt{`SELECT task_id, name, queue, target_type, shard, run_at,
+			coalesce(json_extract(nullif(spec, ''), '$.concurrency_key'), ''), coalesce(json_extract(nullif(spec, ''), '$.concurrency_limit'), 0) FROM tasks
 		WHERE status = 'PENDING' AND unresolved_dependencies_count = 0 AND run_at >= ? AND run_at < ? AND recurring_task_id IS NULL AND tenant_id = ?
 		ORDER BY run_at LIMIT ?`, []any{from.UnixMicro(), to.UnixMicro(), tenant, limit}}, func(r scanner) error {
 		t := dts.Task{TenantID: tenant, Status: dts.Pending}
 		var run int64
-		err := r.Scan(&t.ID, &t.Name, &t.Queue, &t.TargetType, &t.Shard, &run)
+		err := r.Scan(&t.ID, &t.Name, &t.Queue, &t.TargetType, &t.Shard, &run, &t.ConcurrencyKey, &t.ConcurrencyLimit)
 		t.RunAt = time.UnixMicro(run).UTC()
 		list = append(list, &t)
 		return err
