@@ -29,6 +29,7 @@ type Attempt struct {
 	CompletedAt time.Time    `json:"completed_at,omitzero"`
 	DurationUS  int64        `json:"duration_us" doc:"taken monotonically"`
 	LatenessUS  int64        `json:"lateness_us" doc:"start minus when it was due, in microseconds"`
+	QueuedUS    int64        `json:"queued_us,omitempty" doc:"of that, how long it was ready and waited for a slot or a limit"`
 	HTTPStatus  int          `json:"http_status,omitempty"`
 	ExitCode    *int         `json:"exit_code,omitempty" doc:"128 + n for a command ended by signal n"`
 	Error       string       `json:"error,omitempty"`

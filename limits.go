@@ -5,7 +5,9 @@ import "time"
 // Limits of what runs at once.
 const (
 	MaxConcurrency = 10_000 // of a concurrency_key or a queue
-	MaxQueues      = 1000   // with a limit, of one tenant
+	MaxQueues      = 1000   // with settings, of one tenant
+	MaxRate        = 1_000_000
+	MaxRatePeriod  = 24 * time.Hour
 )
 
 // Slot is a place that an attempt needs, for as long as it runs, in something of which only so many may run at once,
@@ -36,28 +38,92 @@ func (t *Task) Line() string {
 // LineKey names a line: of a tenant.
 type LineKey struct{ TenantID, Line string }
 
-// Queue is a named queue with a limit. Others need not be made: a task names one and it is there.
+// Queue is a named queue with settings of its own. Others need not be made: a task names one and it is there.
 type Queue struct {
-	TenantID    string    `json:"-"`
-	Name        string    `json:"name"`
-	Concurrency int       `json:"concurrency" doc:"so many of its tasks run at once, on all servers together"`
-	Running     int64     `json:"running" doc:"of its tasks, those that run and count"`
-	Waiting     int64     `json:"waiting" doc:"of its tasks, those that are due and wait because so many run"`
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
+	TenantID      string     `json:"-"`
+	Name          string     `json:"name"`
+	Concurrency   int        `json:"concurrency,omitempty" doc:"so many of its tasks run at once, on all servers together; 0: no limit"`
+	Rate          int        `json:"rate,omitempty" doc:"so many of its attempts start in a period, evenly spread, on all servers together; 0: no limit"`
+	PeriodSeconds float64    `json:"period_seconds,omitempty" doc:"of rate; default 1"`
+	Burst         int        `json:"burst,omitempty" doc:"after a rest, so many may start at once, where rate is set; default 1"`
+	Retry         *Retry     `json:"retry,omitempty" doc:"of tasks that are created in it without a retry of their own"`
+	Retention     *Retention `json:"retention,omitempty" doc:"of its finished tasks, where it is less than that of the tenant"`
+	Paused        bool       `json:"paused,omitempty" doc:"nothing of it starts"`
+	PausedAt      time.Time  `json:"paused_at,omitzero"`
+	PauseNote     string     `json:"pause_note,omitempty"`
+	CreatedAt     time.Time  `json:"created_at,omitzero" doc:"absent where it has no settings"`
+	UpdatedAt     time.Time  `json:"updated_at,omitzero"`
+
+	QueueState
+}
+
+// QueueState is what goes on in a queue.
+type QueueState struct {
+	Running          int64   `json:"running" doc:"of its tasks, those that run"`
+	Waiting          int64   `json:"waiting" doc:"of its tasks, those that are due and wait to start, up to 10000"`
+	OldestAgeSeconds float64 `json:"oldest_age_seconds" doc:"how long the one that was due first has waited"`
+	Suggested        int     `json:"suggested_concurrency,omitempty" doc:"how many at once would keep up with what came in lately; absent where too little has run"`
+}
+
+// Settled reports whether a queue has settings that anything hangs on.
+func (q *Queue) Settled() bool {
+	return q.Concurrency > 0 || q.Rate > 0 || q.Retry != nil || q.Retention != nil || q.Paused
 }
 
 // Normalize checks a queue.
 func (q *Queue) Normalize() error {
 	var f fieldErrors
 	checkQueueName(&f, "name", q.Name)
-	if q.Concurrency < 1 || q.Concurrency > MaxConcurrency {
-		f.add("concurrency", "%d is out of range; use 1 to %d", q.Concurrency, MaxConcurrency)
+	if q.Concurrency < 0 || q.Concurrency > MaxConcurrency {
+		f.add("concurrency", "%d is out of range; use 1 to %d, or 0 for no limit", q.Concurrency, MaxConcurrency)
 	}
+	switch {
+	case q.Rate < 0 || q.Rate > MaxRate:
+		f.add("rate", "%d is out of range; use 1 to %d, or 0 for no limit", q.Rate, MaxRate)
+	case q.Rate == 0 && (q.PeriodSeconds != 0 || q.Burst != 0):
+		f.add("rate", "is missing, and period_seconds and burst mean nothing without it")
+	case q.Rate > 0:
+		if q.PeriodSeconds == 0 {
+			q.PeriodSeconds = 1
+		}
+		if q.Burst == 0 {
+			q.Burst = 1
+		}
+		checkSeconds(&f, "period_seconds", q.PeriodSeconds, 1, MaxRatePeriod.Seconds())
+		if q.Burst < 1 || q.Burst > MaxRate {
+			f.add("burst", "%d is out of range; use 1 to %d", q.Burst, MaxRate)
+		}
+	}
+	if q.Retry != nil {
+		q.Retry.normalize(&f, AtLeastOnce)
+	}
+	if q.Retention != nil {
+		q.Retention.normalize(&f, "retention")
+	}
+	checkText(&f, "pause_note", q.PauseNote, MaxDescription)
 	if q.TenantID == "" {
 		q.TenantID = DefaultTenant
 	}
 	return f.err()
+}
+
+// Normalize checks a tenant's retention.
+func (r *Retention) Normalize() error {
+	var f fieldErrors
+	r.normalize(&f, "retention")
+	return f.err()
+}
+
+func (r *Retention) normalize(f *fieldErrors, field string) {
+	if r.Seconds != 0 {
+		checkSeconds(f, field+".seconds", r.Seconds, 1, 100*365*24*3600)
+	}
+	if r.Rows < 0 {
+		f.add(field+".rows", "%d is negative; use 0 for no limit", r.Rows)
+	}
+	if r.Bytes < 0 {
+		f.add(field+".bytes", "%d is negative; use 0 for no limit", r.Bytes)
+	}
 }
 
 func checkQueueName(f *fieldErrors, field, name string) {

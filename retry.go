@@ -22,7 +22,26 @@ type Retry struct {
 	MaxDelayMS  int64   `json:"max_delay_ms,omitempty" doc:"default: 3600000, an hour"`
 	DelaysMS    []int64 `json:"delays_ms,omitempty" doc:"for LIST"`
 	Jitter      *bool   `json:"jitter,omitempty" doc:"multiply each delay by a random factor from 0.5 to 1.5; default: true"`
+
+	On *RetryOn `json:"on,omitempty" doc:"which failures to try again; default: those where another attempt may help"`
 }
+
+// RetryOn says after which failures there is another attempt. A list that is there decides alone about its kind of
+// failure, also when it is empty; one that is absent leaves it to the default.
+type RetryOn struct {
+	HTTPStatus []string       `json:"http_status,omitzero" doc:"such as 429, 5xx or 500-504; default: 408, 425, 429 and 5xx"`
+	ExitCodes  []string       `json:"exit_codes,omitzero" doc:"such as 75 or 1-9; default: every one but 0"`
+	Errors     []RetryFailure `json:"errors,omitzero" enum:"TIMEOUT,CONNECTION,BODY" doc:"default: TIMEOUT and CONNECTION"`
+}
+
+// RetryFailure is a failure that is neither a status nor an exit code.
+type RetryFailure string
+
+const (
+	FailureTimeout    RetryFailure = "TIMEOUT"    // longer than timeout_seconds
+	FailureConnection RetryFailure = "CONNECTION" // no connection, or it broke
+	FailureBody       RetryFailure = "BODY"       // the answer's body is not what expect_body asks for
+)
 
 // Delay returns how long to wait after attempt number n (1 is the first) failed. r is uniform in [0, 1)
 // and supplies the jitter. A target's Retry-After raises the delay to at least after.

@@ -91,6 +91,9 @@ const (
 	// These only keep a due task waiting.
 	ReasonConcurrency Reason = "CONCURRENCY" // as many as may run at once with its concurrency_key did
 	ReasonQueue       Reason = "QUEUE"       // as many as may run at once in its queue did
+
+	// ReasonDependency: what it depends on did not end as it must.
+	ReasonDependency Reason = "DEPENDENCY"
 )
 
 // Spec is what to run and how: shared by one-time tasks and, as the template, by recurring tasks.
@@ -109,6 +112,13 @@ type Spec struct {
 
 	ConcurrencyKey   string `json:"concurrency_key,omitempty" doc:"of the tasks with this key only concurrency_limit run at once; the others wait"`
 	ConcurrencyLimit int    `json:"concurrency_limit,omitempty" doc:"1 to 10,000; default 1: never two at once"`
+
+	Preemptible bool       `json:"preemptible,omitempty" doc:"of a LOW command: it may be stopped for a while, and continued, when HIGH work waits for its slot"`
+	Resources   *Resources `json:"resources,omitempty" doc:"what a run takes of its machine; it waits until there is so much left"`
+
+	WarnLateSeconds    float64 `json:"warn_late_seconds,omitempty" doc:"warn when it starts this much after it was due"`
+	WarnLongerSeconds  float64 `json:"warn_longer_seconds,omitempty" doc:"warn when an attempt takes longer"`
+	WarnShorterSeconds float64 `json:"warn_shorter_seconds,omitempty" doc:"warn when an attempt succeeds in less"`
 }
 
 // Timeout is the limit of one attempt.
@@ -159,9 +169,18 @@ type Task struct {
 	BatchID        string `json:"batch_id,omitempty" doc:"the bulk request that created it"`
 	Node           string `json:"node,omitempty" doc:"the node that runs it or ran it last"`
 
-	Unresolved int `json:"unresolved_dependencies_count"`
+	DependsMode         DependencyMode    `json:"depends_mode,omitempty" enum:"ALL,ANY" doc:"how many of its dependencies it needs; default: ALL"`
+	OnDependencyFailure DependencyFailure `json:"on_dependency_failure,omitempty" enum:"SKIP,FAIL" doc:"what it becomes when they cannot be met; default: SKIP"`
+	DependsOn           []DependsOn       `json:"-"` // of a task that is being created
+	Unresolved          int               `json:"unresolved_dependencies_count" doc:"dependencies that are still open; it starts when there are none"`
 
-	WaitsFor Reason `json:"waits_for,omitempty" enum:"OVERLAP,BLACKOUT,CONCURRENCY,QUEUE" doc:"of a PENDING task that is due: what keeps it from starting"`
+	DedupeKey    string       `json:"dedupe_key,omitempty" doc:"at most one unfinished task of a tenant has it"`
+	DedupePolicy DedupePolicy `json:"-"` // of a task that is being created
+
+	WaitsFor  Reason    `json:"waits_for,omitempty" enum:"OVERLAP,BLACKOUT,CONCURRENCY,QUEUE,PAUSED" doc:"of a PENDING task: what keeps it from starting"`
+	Warnings  []Warning `json:"warnings,omitempty" enum:"LATE,LONG,SHORT"`
+	QueuedUS  int64     `json:"queued_us,omitempty" doc:"of the first start's lateness: how long it was ready and waited for a slot or a limit, in microseconds"`
+	Breakdown *Timing   `json:"timing,omitempty" doc:"of a single task that has started: where the time went"`
 
 	Overlap OverlapPolicy `json:"-"` // of the recurring task; empty: ALLOW
 	Shard   int           `json:"-"`
@@ -197,6 +216,12 @@ type TaskTemplatePatch struct {
 
 	ConcurrencyKey   *string `json:"concurrency_key,omitempty" doc:"empty: none"`
 	ConcurrencyLimit *int    `json:"concurrency_limit,omitempty"`
+
+	Preemptible        *bool      `json:"preemptible,omitempty"`
+	Resources          *Resources `json:"resources,omitempty" doc:"{}: none"`
+	WarnLateSeconds    *float64   `json:"warn_late_seconds,omitempty" doc:"0: no warning"`
+	WarnLongerSeconds  *float64   `json:"warn_longer_seconds,omitempty" doc:"0: no warning"`
+	WarnShorterSeconds *float64   `json:"warn_shorter_seconds,omitempty" doc:"0: no warning"`
 }
 
 // TaskPatch changes a pending task. Nil fields stay as they are.
@@ -251,6 +276,13 @@ func (p *TaskTemplatePatch) applyTo(s *Spec) {
 		}
 	}
 	set(&s.ConcurrencyLimit, p.ConcurrencyLimit)
+	set(&s.Preemptible, p.Preemptible)
+	set(&s.WarnLateSeconds, p.WarnLateSeconds)
+	set(&s.WarnLongerSeconds, p.WarnLongerSeconds)
+	set(&s.WarnShorterSeconds, p.WarnShorterSeconds)
+	if p.Resources != nil {
+		s.Resources = p.Resources
+	}
 	if p.Labels != nil {
 		s.Labels = p.Labels
 	}

@@ -66,6 +66,14 @@ func (s *Spec) Normalize() error {
 	}
 	checkSeconds(&f, "sla_seconds", s.SLASeconds, 0.001, 365*24*3600)
 	s.normalizeConcurrency(&f)
+	s.Resources.normalize(&f)
+	if s.Resources != nil && *s.Resources == (Resources{}) {
+		s.Resources = nil
+	}
+	s.normalizeWarnings(&f)
+	if s.Preemptible && s.TargetType != Command {
+		f.add("preemptible", "is for commands; leave it out")
+	}
 	checkTarget(&f, s)
 	return f.err()
 }
@@ -89,6 +97,8 @@ func (t *Task) Normalize(now time.Time) error {
 		f.add("tracing_id", "%q is not a trace id; use 32 lower-case hexadecimal digits, not all zero", clip(t.TracingID))
 	}
 	checkText(&f, "created_by", t.CreatedBy, MaxName)
+	t.normalizeDependencies(&f)
+	t.normalizeDedupe(&f)
 	t.Status, t.CreatedAt = Pending, now
 	t.MaxAttempts = t.Retry.MaxAttempts
 	if t.TenantID == "" {
@@ -99,6 +109,82 @@ func (t *Task) Normalize(now time.Time) error {
 	}
 	t.Shard = ShardOf(t.ID)
 	return f.err()
+}
+
+// normalizeDependencies checks what a new task depends on. It waits for all of it, until the store has looked.
+func (t *Task) normalizeDependencies(f *fieldErrors) {
+	switch t.DependsMode {
+	case "", DependsAny:
+	case DependsAll:
+		t.DependsMode = ""
+	default:
+		f.add("depends_mode", "%q is not known; use ALL or ANY", clip(string(t.DependsMode)))
+	}
+	switch t.OnDependencyFailure {
+	case "", FailOnFailure:
+	case SkipOnFailure:
+		t.OnDependencyFailure = ""
+	default:
+		f.add("on_dependency_failure", "%q is not known; use SKIP or FAIL", clip(string(t.OnDependencyFailure)))
+	}
+	NormalizeDependsOn(t.DependsOn, func(field, format string, args ...any) { f.add(field, format, args...) })
+	t.Unresolved = len(t.DependsOn)
+}
+
+// NormalizeDependsOn fills in the types of dependencies, and tells add what is wrong with them.
+func NormalizeDependsOn(list []DependsOn, add func(field, format string, args ...any)) {
+	if len(list) > MaxDependencies {
+		add("depends_on", "has %d entries; at most %d are allowed", len(list), MaxDependencies)
+		return
+	}
+	seen := make(map[string]bool, len(list))
+	for i := range list {
+		d := &list[i]
+		field := "depends_on[" + strconv.Itoa(i) + "]"
+		switch d.Type {
+		case "":
+			d.Type = MustSucceed
+		case MustSucceed, MustFinish, MustFail:
+		default:
+			add(field+".type", "%q is not known; use MUST_SUCCEED, MUST_FINISH or MUST_FAIL", clip(string(d.Type)))
+		}
+		if d.TaskID == "" {
+			add(field+".task_id", "is missing")
+		} else if seen[d.TaskID] {
+			add(field+".task_id", "%q is there twice; a task has one dependency on another", clip(d.TaskID))
+		}
+		seen[d.TaskID] = true
+	}
+}
+
+func (t *Task) normalizeDedupe(f *fieldErrors) {
+	checkText(f, "dedupe_key", t.DedupeKey, MaxKey)
+	switch t.DedupePolicy {
+	case "":
+		if t.DedupeKey != "" {
+			t.DedupePolicy = DedupeReject
+		}
+	case DedupeReject, DedupeKeepFirst, DedupeReplace:
+		if t.DedupeKey == "" {
+			f.add("dedupe_policy", "is set without dedupe_key; give one, or leave it out")
+		}
+	default:
+		f.add("dedupe_policy", "%q is not known; use REJECT, KEEP_FIRST or REPLACE", clip(string(t.DedupePolicy)))
+	}
+}
+
+func (s *Spec) normalizeWarnings(f *fieldErrors) {
+	for _, w := range [...]struct {
+		field   string
+		seconds float64
+	}{{"warn_late_seconds", s.WarnLateSeconds}, {"warn_longer_seconds", s.WarnLongerSeconds}, {"warn_shorter_seconds", s.WarnShorterSeconds}} {
+		if w.seconds != 0 {
+			checkSeconds(f, w.field, w.seconds, 0.001, 365*24*3600)
+		}
+	}
+	if s.WarnLongerSeconds != 0 && s.WarnShorterSeconds > s.WarnLongerSeconds {
+		f.add("warn_shorter_seconds", "is more than warn_longer_seconds")
+	}
 }
 
 // Normalize fills in a recurring task's defaults and checks all but the cron expression and the zone,

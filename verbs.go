@@ -10,6 +10,8 @@ const (
 	ForceComplete Verb = "force-complete"
 	RunNow        Verb = "run-now"
 	Delete        Verb = "delete"
+	PauseTask     Verb = "pause"
+	ResumeTask    Verb = "resume"
 )
 
 // Effect is what a verb does to a task in one state.
@@ -25,6 +27,8 @@ const (
 	FireNow                  // stay PENDING, due now
 	Remove                   // the row, its attempts and its output are deleted
 	Nothing                  // it is so already
+	Suspend                  // stay PENDING, and do not start until it is resumed
+	Unsuspend                // start when it is due, or now when that has passed; nothing to one that is not paused
 )
 
 // effects is the table of verbs × states. PENDING includes claimed tasks: as long as no runner has one it
@@ -35,6 +39,8 @@ var effects = map[Verb]map[Status]Effect{
 	RetryNow:      {Failed: Requeue, Cancelled: Requeue, Skipped: Requeue},
 	ForceComplete: {Pending: SetSuccess, Failed: SetSuccess, Cancelled: SetSuccess, Skipped: SetSuccess, Success: Nothing},
 	RunNow:        {Pending: FireNow},
+	PauseTask:     {Pending: Suspend},
+	ResumeTask:    {Pending: Unsuspend},
 	Delete:        {Pending: Remove, Success: Remove, Failed: Remove, Cancelled: Remove, Skipped: Remove},
 }
 
@@ -45,6 +51,8 @@ var hints = map[Verb]string{
 	RetryNow:      "only a FAILED, CANCELLED or SKIPPED task can be retried",
 	ForceComplete: "cancel the run first, then force-complete it",
 	RunNow:        "only a PENDING task can be run now; retry a finished one",
+	PauseTask:     "only a PENDING task can be paused",
+	ResumeTask:    "only a PENDING task that was paused can be resumed",
 	Delete:        "cancel the run first, then delete it",
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"time"
 
 	"dts"
 )
@@ -18,7 +17,7 @@ const (
 
 	// As startTask; and the task stands in no line any more.
 	startInLine = `UPDATE tasks SET status = 'RUNNING', attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7,
-			run_at = ?9, waits_for = NULL, line = NULL
+			run_at = ?9, waits_for = NULL, line = NULL, queued_us = ?10, warnings = ?11
 		WHERE task_id = ?8 AND (status = 'PENDING' AND attempts = ?1 - 1 OR status = 'RUNNING' AND attempts = ?1 AND term = ?2)`
 
 	assertStarted = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
@@ -42,7 +41,7 @@ func (s *Store) Start(ctx context.Context, f dts.Fence, r *dts.Record, slots []d
 	}
 	a.Process = r.Process
 	batch = append(batch,
-		Stmt{startInLine, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID, t.RunAt.UnixMicro()}},
+		Stmt{startInLine, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID, t.RunAt.UnixMicro(), orNull(t.QueuedUS), encodeWarnings(t.Warnings)}},
 		Stmt{insertAttempt, attemptArgs(a)},
 		Stmt{assertStarted, []any{t.ID, a.Number, r.Term}})
 	for _, k := range slots {
@@ -106,73 +105,4 @@ func (s *Store) SweepSlots(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	return res[0].RowsAffected, nil
-}
-
-// PutQueue makes a queue with a limit, or changes the one of that name; its CreatedAt counts only for a new one. A
-// dts.ErrConflict: there are too many.
-func (s *Store) PutQueue(ctx context.Context, q *dts.Queue, token int64) error {
-	_, err := s.apply(ctx, "set a queue's limit",
-		Stmt{`INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE (
-			SELECT count(*) FROM queues WHERE tenant_id = ? AND name <> ?) >= ?`, []any{q.TenantID, q.Name, dts.MaxQueues}},
-		Stmt{`INSERT INTO queues (tenant_id, name, concurrency, created_at, updated_at) VALUES (?,?,?,?,?)
-			ON CONFLICT (tenant_id, name) DO UPDATE SET concurrency = excluded.concurrency, updated_at = excluded.updated_at`,
-			[]any{q.TenantID, q.Name, q.Concurrency, q.CreatedAt.UnixMicro(), q.UpdatedAt.UnixMicro()}},
-		changedRules(token))
-	if errors.Is(err, ErrRefused) {
-		return dts.Errorf(dts.ErrConflict, "there are %d queues with a limit already, which is the most", dts.MaxQueues)
-	}
-	return err
-}
-
-// DeleteQueue takes a queue's limit away, if it has one.
-func (s *Store) DeleteQueue(ctx context.Context, tenant, name string, token int64) error {
-	_, err := s.apply(ctx, "delete a queue's limit", Stmt{`DELETE FROM queues WHERE tenant_id = ? AND name = ?`, []any{tenant, name}}, changedRules(token))
-	return err
-}
-
-const selectQueue = `SELECT q.tenant_id, q.name, q.concurrency, q.created_at, q.updated_at,
-	(SELECT count(*) FROM slots AS s WHERE s.tenant_id = q.tenant_id AND s.line = 'queue ' || q.name),
-	(SELECT count(*) FROM tasks AS t WHERE t.tenant_id = q.tenant_id AND t.line = 'queue ' || q.name AND t.status = 'PENDING') FROM queues AS q `
-
-func (s *Store) queues(ctx context.Context, where string, args ...any) (list []*dts.Queue, err error) {
-	err = s.query(ctx, "read queues", OwnWrites, Stmt{selectQueue + where, args}, func(r scanner) error {
-		var q dts.Queue
-		var created, updated int64
-		err := r.Scan(&q.TenantID, &q.Name, &q.Concurrency, &created, &updated, &q.Running, &q.Waiting)
-		q.CreatedAt, q.UpdatedAt = time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC()
-		list = append(list, &q)
-		return err
-	})
-	return list, err
-}
-
-// Queue returns a queue that has a limit, or dts.ErrNotFound.
-func (s *Store) Queue(ctx context.Context, tenant, name string) (*dts.Queue, error) {
-	list, err := s.queues(ctx, `WHERE q.tenant_id = ? AND q.name = ?`, tenant, name)
-	if err == nil && len(list) == 0 {
-		err = dts.Errorf(dts.ErrNotFound, "the queue %q has no limit", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return list[0], nil
-}
-
-// Queues returns a tenant's queues that have a limit, by name.
-func (s *Store) Queues(ctx context.Context, tenant string) ([]*dts.Queue, error) {
-	return s.queues(ctx, `WHERE q.tenant_id = ? ORDER BY q.name`, tenant)
-}
-
-// QueueLimits returns the limits of the queues of all tenants, by their lines.
-func (s *Store) QueueLimits(ctx context.Context) (map[dts.LineKey]int, error) {
-	limits := map[dts.LineKey]int{}
-	err := s.query(ctx, "read the limits of queues", OwnWrites, Stmt{`SELECT tenant_id, name, concurrency FROM queues`, nil}, func(r scanner) error {
-		var k dts.LineKey
-		var n int
-		err := r.Scan(&k.TenantID, &k.Line, &n)
-		k.Line = dts.QueueLine(k.Line)
-		limits[k] = n
-		return err
-	})
-	return limits, err
 }

@@ -63,22 +63,25 @@ func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) erro
 // nothing, and neither does a record that is sent a second time. The other statements of a record follow the
 // task's and hang on it by changes(), the number of rows that the statement before has changed.
 const (
-	startTask = `UPDATE tasks SET status = 'RUNNING', attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7
+	startTask = `UPDATE tasks SET status = 'RUNNING', attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7,
+			queued_us = ?9, warnings = ?10
 		WHERE task_id = ?8 AND (status = 'PENDING' AND attempts = ?1 - 1 OR status = 'RUNNING' AND attempts = ?1 AND term = ?2)`
 
 	setEnd = `UPDATE tasks SET status = ?1, attempts = ?2, term = 0, node = ?3, picked_at = ?4, started_at = ?5, completed_at = ?6, run_at = ?7,
-			next_attempt_at = ?8, lateness_us = ?9, sla_met = ?10, response_status = ?11, exit_code = ?12, last_error = ?13
-		WHERE task_id = ?14 `
+			next_attempt_at = ?8, lateness_us = ?9, sla_met = ?10, response_status = ?11, exit_code = ?12, last_error = ?13,
+			queued_us = ?14, warnings = ?15
+		WHERE task_id = ?16 `
 	endTask = setEnd + `AND status = 'PENDING' AND attempts = ?2 - 1`
 	// The same, for an end on which no other statement hangs, and for many of those: see Many.
 	endAlone = setEnd + `AND attempts = ?2 - 1 AND status = 'PENDING'`
 	endTasks = `UPDATE tasks SET status = j.value ->> 0, attempts = j.value ->> 1, term = 0, node = j.value ->> 2, picked_at = j.value ->> 3,
 			started_at = j.value ->> 4, completed_at = j.value ->> 5, run_at = j.value ->> 6, next_attempt_at = j.value ->> 7, lateness_us = j.value ->> 8,
-			sla_met = j.value ->> 9, response_status = j.value ->> 10, exit_code = j.value ->> 11, last_error = j.value ->> 12
-		FROM json_each(?) AS j WHERE task_id = j.value ->> 13 AND status = 'PENDING' AND attempts = (j.value ->> 1) - 1`
-	endShown = setEnd + `AND status = 'RUNNING' AND attempts = ?2 AND node = ?3 AND term = ?15`
+			sla_met = j.value ->> 9, response_status = j.value ->> 10, exit_code = j.value ->> 11, last_error = j.value ->> 12,
+			queued_us = j.value ->> 13, warnings = j.value ->> 14
+		FROM json_each(?) AS j WHERE task_id = j.value ->> 15 AND status = 'PENDING' AND attempts = (j.value ->> 1) - 1`
+	endShown = setEnd + `AND status = 'RUNNING' AND attempts = ?2 AND node = ?3 AND term = ?17`
 
-	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE changes() > 0
+	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE changes() > 0
 		ON CONFLICT (task_id, number) DO UPDATE SET state = excluded.state, completed_at = excluded.completed_at,
 			duration_us = excluded.duration_us, http_status = excluded.http_status, exit_code = excluded.exit_code,
 			error = excluded.error, cpu_us = excluded.cpu_us, max_rss_bytes = excluded.max_rss_bytes, output_bytes = excluded.output_bytes,
@@ -104,7 +107,7 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 	n := r.After
 	if n == nil {
 		return append(batch,
-			Stmt{startTask, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID}},
+			Stmt{startTask, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID, orNull(t.QueuedUS), encodeWarnings(t.Warnings)}},
 			Stmt{insertAttempt, attemptArgs(a)})
 	}
 	if r.Shown {
@@ -134,7 +137,7 @@ func endArgs(r *dts.Record) []any {
 	a, n := &r.Attempt, r.After
 	return []any{
 		string(n.Status), a.Number, a.Node, micros(a.PickedAt), micros(n.StartedAt), micros(n.CompletedAt), n.RunAt.UnixMicro(),
-		micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), r.Task.ID}
+		micros(n.NextAttemptAt), ptr(n.LatenessUS), flagPtr(n.SLAMet), orNull(n.ResponseStatus), ptr(n.ExitCode), orNull(n.LastError), orNull(n.QueuedUS), encodeWarnings(n.Warnings), r.Task.ID}
 }
 
 // counted reports whether a record ends an occurrence, which its recurring task counts.

@@ -1,0 +1,52 @@
+package dts
+
+import "time"
+
+// DedupePolicy says what becomes of a new task when an unfinished one has the same dedupe_key.
+type DedupePolicy string
+
+const (
+	DedupeReject    DedupePolicy = "REJECT"     // the request is refused with 409, which names the other one (the default)
+	DedupeKeepFirst DedupePolicy = "KEEP_FIRST" // the other one is the answer, and nothing is created
+	DedupeReplace   DedupePolicy = "REPLACE"    // the other one is cancelled, also when it runs
+)
+
+// Batch is the tasks of one bulk request, counted.
+type Batch struct {
+	ID          string    `json:"batch_id"`
+	Total       int       `json:"total" doc:"its tasks that are still stored"`
+	Pending     int       `json:"pending"`
+	Running     int       `json:"running"`
+	Success     int       `json:"success"`
+	Failed      int       `json:"failed"`
+	Cancelled   int       `json:"cancelled"`
+	Skipped     int       `json:"skipped"`
+	Done        bool      `json:"done" doc:"none is PENDING or RUNNING"`
+	CreatedAt   time.Time `json:"created_at"`
+	CompletedAt time.Time `json:"completed_at,omitzero" doc:"when it is done: when the last one ended"`
+}
+
+// BulkVerb is a verb on many tasks at once, by ids or by filter.
+type BulkVerb string
+
+const (
+	BulkCancel BulkVerb = "cancel" // PENDING and RUNNING tasks
+	BulkRetry  BulkVerb = "retry"  // FAILED, CANCELLED and SKIPPED tasks; by default FAILED ones: the dead letters
+	BulkDelete BulkVerb = "delete" // tasks that do not run; by default those that have ended
+	BulkPause  BulkVerb = "pause"  // PENDING tasks
+	BulkResume BulkVerb = "resume" // paused tasks
+)
+
+// BulkResult is what a bulk verb did, or with a dry run would do.
+type BulkResult struct {
+	Matched int  `json:"matched" doc:"tasks that the filter selects and whose state allows it"`
+	Done    int  `json:"done" doc:"of those, how many it was done to; 0 for a dry run"`
+	DryRun  bool `json:"dry_run,omitempty"`
+}
+
+// Retention says how long finished tasks are kept. Zero fields set no limit of their own.
+type Retention struct {
+	Seconds float64 `json:"seconds,omitempty" doc:"after their end"`
+	Rows    int64   `json:"rows,omitempty" doc:"at most so many; the oldest go first"`
+	Bytes   int64   `json:"bytes,omitempty" doc:"at most so much of their targets, errors and output, about; the oldest go first"`
+}

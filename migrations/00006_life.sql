@@ -1,0 +1,77 @@
+-- +goose Up
+-- Of the first start's lateness, how long the task was ready and waited; and what was warned of, as "LATE,LONG".
+ALTER TABLE tasks ADD COLUMN queued_us INTEGER;
+ALTER TABLE tasks ADD COLUMN warnings TEXT;
+ALTER TABLE attempts ADD COLUMN queued_us INTEGER NOT NULL DEFAULT 0;
+
+-- At most one unfinished task of a tenant has a dedupe_key.
+ALTER TABLE tasks ADD COLUMN dedupe_key TEXT;
+CREATE UNIQUE INDEX tasks_dedupe ON tasks (tenant_id, dedupe_key)
+  WHERE dedupe_key IS NOT NULL AND (status = 'PENDING' OR status = 'RUNNING');
+
+-- The tasks of a bulk request.
+CREATE INDEX tasks_batch ON tasks (batch_id) WHERE batch_id IS NOT NULL;
+
+-- What expires while it waits.
+CREATE INDEX tasks_expire ON tasks (expires_at) WHERE expires_at IS NOT NULL AND status = 'PENDING';
+
+-- dependencies.resolved is 0: open, 1: satisfied, 2: failed, 3: overridden; 10 more while the batch that resolves it
+-- has not counted it in its child. Tasks that have ended, and whose dependents have not been told yet, stand here: in
+-- the order of waves, because what was told may end by that, and have dependents of its own.
+CREATE TABLE cascades (
+  tenant_id TEXT NOT NULL,
+  task_id   TEXT NOT NULL PRIMARY KEY,
+  wave      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX cascades_wave ON cascades (wave);
+
+-- concurrency and rate are 0 where there is no limit; retry and retention are JSON.
+ALTER TABLE queues RENAME TO old_queues;
+CREATE TABLE queues (
+  tenant_id   TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  concurrency INTEGER NOT NULL,
+  rate        INTEGER NOT NULL,
+  period_us   INTEGER NOT NULL,
+  burst       INTEGER NOT NULL,
+  paused_at   INTEGER,
+  pause_note  TEXT,
+  retry       TEXT,
+  retention   TEXT,
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, name)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO queues (tenant_id, name, concurrency, rate, period_us, burst, created_at, updated_at)
+  SELECT tenant_id, name, concurrency, 0, 0, 0, created_at, updated_at FROM old_queues;
+DROP TABLE old_queues;
+
+-- Until when the starts of a queue with a rate are given away: the theoretical arrival time of the generic cell rate
+-- algorithm. Servers take starts from it, some at a time.
+CREATE TABLE queue_rates (
+  tenant_id TEXT NOT NULL,
+  name      TEXT NOT NULL,
+  tat       INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, name)
+) STRICT, WITHOUT ROWID;
+
+-- How long finished tasks of a tenant are kept.
+CREATE TABLE retentions (
+  tenant_id  TEXT NOT NULL PRIMARY KEY,
+  spec       TEXT NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+DROP VIEW all_attempts;
+CREATE VIEW all_attempts AS
+  SELECT tenant_id, task_id, number, state, node, picked_at, started_at, completed_at, duration_us, lateness_us, http_status,
+    exit_code, error, cpu_us, max_rss_bytes, output_bytes, pgid, proc_start, boot_id, queued_us
+  FROM attempts
+  UNION ALL
+  SELECT t.tenant_id, t.task_id, 1, 'SUCCESS', coalesce(t.node, ''), t.picked_at, t.started_at, t.completed_at, t.completed_at - t.started_at,
+    coalesce(t.lateness_us, 0), t.response_status, NULL, NULL, 0, 0, coalesce((SELECT o.total FROM outputs AS o WHERE o.task_id = t.task_id AND o.number = 1), 0),
+    NULL, NULL, NULL, coalesce(t.queued_us, 0)
+  FROM tasks AS t
+  WHERE t.status = 'SUCCESS' AND t.attempts = 1 AND t.target_type = 'HTTP_CALLBACK'
+    AND NOT EXISTS (SELECT 1 FROM attempts AS a WHERE a.task_id = t.task_id);
