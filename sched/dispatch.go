@@ -51,6 +51,7 @@ func (l *loop) dispatch(p *pool, now time.Time) {
 		case overlapOf(t) != dts.OverlapAllow && len(l.active[t.RecurringTaskID]) > 0 && !slices.Contains(l.active[t.RecurringTaskID], it):
 			l.collide(it)
 		case l.crowded(it):
+		case l.gated(it, now):
 		default:
 			l.start(p, it)
 		}

@@ -22,6 +22,7 @@ const (
 	running                // a runner has it
 	recording              // the attempt has ended, its result is on its way to the disk
 	held                   // a verb is changing it
+	parked                 // due, set aside until a gate of this server opens: see gated
 	inserting              // it is being written for the first time
 )
 
