@@ -67,6 +67,19 @@ type Job struct {
 	Number int // attempt number
 	// Started is called at most once, by commands only, as soon as the process runs.
 	Started func(Process)
+	// Controls is called at most once, by commands only, right after Started, with what can hold the run up; nil where
+	// nobody wants to.
+	Controls func(Controls)
+}
+
+// Controls hold a command up for a while. Both methods take microseconds, may be called at any time and from any
+// goroutine, and do nothing that was done already.
+type Controls interface {
+	// Stop halts every process of the command's group where it is (SIGSTOP). The time until Continue does not count
+	// as run time for timeout_seconds. An error says that the run has ended, or is being ended, and nothing was halted.
+	Stop() error
+	// Continue lets them go on (SIGCONT).
+	Continue()
 }
 
 // Outcome is what became of an attempt. Runners report; the scheduler decides about retries.

@@ -14,8 +14,9 @@ import (
 	"dts"
 )
 
-// runCommand starts the task's command, waits for it and captures what it prints into c.
-func (r *Runner) runCommand(ctx context.Context, job *dts.Job, c *capture) dts.Outcome {
+// runCommand starts the task's command, waits for it and captures what it prints into c. limit is what ends ctx at the
+// task's timeout.
+func (r *Runner) runCommand(ctx context.Context, job *dts.Job, c *capture, limit *timeLimit) dts.Outcome {
 	t, err := job.Task.Command()
 	if err != nil {
 		return failed(false, "the target_config is not valid: %s", err)
@@ -40,6 +41,11 @@ func (r *Runner) runCommand(ctx context.Context, job *dts.Job, c *capture) dts.O
 	if job.Started != nil {
 		job.Started(dts.Process{PGID: pid, StartTime: start, BootID: r.bootID})
 	}
+	hold := &controls{pgid: pid, limit: limit}
+	defer hold.end()
+	if job.Controls != nil {
+		job.Controls(hold)
+	}
 	// The command is awaited here but reaped only by cmd.Wait below. Until then its ids belong to nobody
 	// else, so that no signal can hit a stranger.
 	exited := make(chan struct{})
@@ -59,6 +65,7 @@ func (r *Runner) runCommand(ctx context.Context, job *dts.Job, c *capture) dts.O
 			select {
 			case <-exited: // at the same moment: it was in time
 			default:
+				hold.end()
 				out = stopped(ctx, job, "did not end within %s and was killed")
 				r.stop(out.State, pid, mark(r.o.DataDirID, job), exited)
 			}
@@ -67,6 +74,7 @@ func (r *Runner) runCommand(ctx context.Context, job *dts.Job, c *capture) dts.O
 		}
 	}
 	memory.Stop()
+	hold.exited()
 	if err := cmd.Wait(); errors.Is(err, exec.ErrWaitDelay) {
 		r.o.Log.Debug("a process in the background holds the output of its command open; what it prints from here on is lost",
 			"task_id", job.Task.ID, "attempt", job.Number)

@@ -99,8 +99,8 @@ func (r *Runner) Run(ctx context.Context, job dts.Job) (out dts.Outcome) {
 		delete(r.runs, key)
 		r.mu.Unlock()
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, job.Task.Timeout(), errTimeLimit)
-	defer cancel()
+	ctx, limit := withTimeLimit(ctx, job.Task.Timeout())
+	defer limit.end()
 	if ctx.Err() != nil {
 		return stopped(ctx, &job, "not started within %s")
 	}
@@ -108,7 +108,7 @@ func (r *Runner) Run(ctx context.Context, job dts.Job) (out dts.Outcome) {
 	case dts.HTTPCallback:
 		return r.runHTTP(ctx, &job, c)
 	case dts.Command:
-		return r.runCommand(ctx, &job, c)
+		return r.runCommand(ctx, &job, c, limit)
 	default:
 		return failed(false, "the target type is not known; use HTTP_CALLBACK or COMMAND")
 	}

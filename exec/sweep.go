@@ -120,15 +120,18 @@ func signalProcess(p process, sig syscall.Signal) error {
 	return handle.Signal(sig)
 }
 
-// terminate sends SIGTERM once. Where the process table cannot be read the groups still get it.
+// terminate sends SIGTERM once, and SIGCONT, because what is stopped would not hear of it. Where the process table cannot
+// be read the groups still get both.
 func (s *sweep) terminate() {
 	found, err := s.find()
 	if err != nil {
 		s.log.Warn("only the process group is stopped", "error", err)
 		s.signalGroups(syscall.SIGTERM)
+		s.signalGroups(syscall.SIGCONT)
 		return
 	}
 	s.signal(found, syscall.SIGTERM)
+	s.signal(found, syscall.SIGCONT)
 }
 
 func (s *sweep) signalGroups(sig syscall.Signal) {
