@@ -36,14 +36,14 @@ func (a *app) addCommand() *cli.Command {
 		&cli.StringFlag{Name: "queue", Category: how, Usage: "the queue `NAME`; default: default"},
 		&cli.StringFlag{Name: "priority", Category: how, Usage: "`P` is high, medium or low"},
 		&cli.StringFlag{Name: "timeout", Category: how, Usage: "a run may take at most a `DURATION`; default: 5m"},
-		&cli.IntFlag{Name: "retries", Category: how, DefaultText: "2", Usage: "try again up to `N` times"},
-		&cli.StringFlag{Name: "backoff", Category: how, Usage: "how long to wait before that, `B`: 10s each time; 1s..10m doubling; or the list 10s,1m,5m"},
 		&cli.BoolFlag{Name: "at-most-once", Category: how, Usage: "never run it twice, even if a crash leaves it undone"},
 		&cli.StringFlag{Name: "expires", Category: how, Usage: "do not start a one-time task after `TIME`, or a duration after it was due"},
 		&cli.StringFlag{Name: "sla", Category: how, Usage: "it should start within a `DURATION`; default: 30s"},
 		&cli.StringFlag{Name: "idempotency-key", Category: how, Usage: "adding it again with the same `KEY` adds nothing"},
 	}
-	flags = append(flags, concurrencyFlags(how)...)
+	for _, more := range [][]cli.Flag{retryFlags(how), concurrencyFlags(how), resourceFlags(how), warningFlags(how)} {
+		flags = append(flags, more...)
+	}
 	return &cli.Command{
 		Name: "add", Usage: "add a task or a recurring task", Category: "Tasks",
 		UsageText: "dts add [--cron E | --every D | --rrule R | --at T | --in D] [options] (--url U | --shell LINE | -- COMMAND…)",

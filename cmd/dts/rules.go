@@ -105,8 +105,17 @@ func overlapRule(p dts.OverlapPolicy) string {
 
 // waits says what keeps a task that is due from starting, or "".
 func waits(t *dts.Task) string {
-	if t.Status != dts.Pending {
+	switch {
+	case t.Status != dts.Pending:
 		return ""
+	case t.WaitsFor == dts.ReasonPaused:
+		return "paused"
+	case t.Unresolved > 1 && t.DependsMode == dts.DependsAny:
+		return fmt.Sprintf("waits for one of %d other tasks", t.Unresolved)
+	case t.Unresolved == 1:
+		return "waits for another task"
+	case t.Unresolved > 1:
+		return fmt.Sprintf("waits for %d other tasks", t.Unresolved)
 	}
 	switch t.WaitsFor {
 	case dts.ReasonOverlap:

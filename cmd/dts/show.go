@@ -106,6 +106,7 @@ func (a *app) printTask(t *dts.Task) {
 	if !t.CompletedAt.IsZero() {
 		list = append(list, fact{"Ended", clock(t.CompletedAt, a.loc) + a.dim("  "+relative(t.CompletedAt, now))})
 	}
+	list = append(list, fact{"Time went", timingWords(t.Breakdown)}, fact{"Warning", a.warned(warningWords(t))})
 	if !t.ExpiresAt.IsZero() {
 		list = append(list, fact{"Expires", clock(t.ExpiresAt, a.loc)})
 	}
@@ -113,6 +114,7 @@ func (a *app) printTask(t *dts.Task) {
 		list = append(list, fact{"Recurring task", t.RecurringTaskID + " (" + originWords(t.Origin) + ")"})
 	}
 	list = append(list, specFacts(&t.Spec)...)
+	list = append(list, fact{"Dedupe key", clean(t.DedupeKey)}, fact{"Batch", t.BatchID})
 	list = append(list, fact{"Limits", limits(&t.Spec, t.MaxAttempts)},
 		fact{"Added", clock(t.CreatedAt, a.loc) + by(t.CreatedBy)}, fact{"Error", clean(t.LastError)})
 	a.facts(list)
@@ -133,6 +135,10 @@ func specFacts(s *dts.Spec) []fact {
 	if s.Delivery == dts.AtMostOnce {
 		list = append(list, fact{"Delivery", "at most once"})
 	}
+	if s.Preemptible {
+		list = append(list, fact{"Preemptible", "it may be stopped while work of high priority waits"})
+	}
+	list = append(list, fact{"Takes", resourceWords(s.Resources)}, fact{"Warns", warnLimits(s)}, fact{"Tries again", retryOnFact(s.Retry.On)})
 	var labels []string
 	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
 		labels = append(labels, clean(k+"="+s.Labels[k]))
@@ -214,6 +220,8 @@ func reason(r dts.Reason) string {
 		return "a calendar excludes it"
 	case dts.ReasonBlackout:
 		return "there was a blackout"
+	case dts.ReasonDependency:
+		return "what it depends on did not end as it must"
 	}
 	return clean(strings.ToLower(string(r)))
 }

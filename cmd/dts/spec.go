@@ -181,7 +181,8 @@ func (a *app) policies(c *cli.Context, s *dts.Spec) error {
 	for _, x := range []struct {
 		flag string
 		to   *float64
-	}{{"timeout", &s.TimeoutSeconds}, {"sla", &s.SLASeconds}} {
+	}{{"timeout", &s.TimeoutSeconds}, {"sla", &s.SLASeconds},
+		{"warn-late", &s.WarnLateSeconds}, {"warn-longer", &s.WarnLongerSeconds}, {"warn-shorter", &s.WarnShorterSeconds}} {
 		if c.IsSet(x.flag) {
 			d, err := parseSpan("--"+x.flag, c.String(x.flag), time.Millisecond)
 			if err != nil {
@@ -190,48 +191,12 @@ func (a *app) policies(c *cli.Context, s *dts.Spec) error {
 			*x.to = d.Seconds()
 		}
 	}
-	if c.IsSet("backoff") {
-		if s.Retry, err = backoff(c.String("backoff")); err != nil {
-			return err
-		}
+	if s.Retry, err = retry(c, s.TargetType); err != nil {
+		return err
 	}
-	if c.IsSet("retries") {
-		n := c.Int("retries")
-		if n < 0 || n > 99 {
-			return usagef("--retries: is %d; use 0 to 99", n)
-		}
-		s.Retry.MaxAttempts = n + 1
-	}
-	return nil
-}
-
-// backoff reads --backoff.
-func backoff(text string) (dts.Retry, error) {
-	r := dts.Retry{Backoff: dts.Fixed}
-	list := strings.Split(text, ",")
-	if low, high, ok := strings.Cut(text, ".."); ok {
-		r.Backoff = dts.Exponential
-		list = []string{low, high}
-	} else if len(list) > 1 {
-		r.Backoff = dts.List
-	}
-	var ms []int64
-	for _, part := range list {
-		d, err := parseSpan("--backoff", strings.TrimSpace(part), time.Millisecond)
-		if err != nil {
-			return r, err
-		}
-		ms = append(ms, d.Milliseconds())
-	}
-	switch r.Backoff {
-	case dts.List:
-		r.DelaysMS = ms
-	case dts.Exponential:
-		r.BaseDelayMS, r.MaxDelayMS = ms[0], ms[1]
-	default:
-		r.BaseDelayMS = ms[0]
-	}
-	return r, nil
+	s.Preemptible = c.Bool("preemptible")
+	s.Resources, err = resources(c)
+	return err
 }
 
 // choice reads a flag with a few words as its values; a flag that is not there is the zero value.

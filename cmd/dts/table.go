@@ -13,6 +13,11 @@ import (
 // table prints rows under headers, without lines: two spaces between columns. flexible is the index of the
 // column that gives way where the terminal is too narrow.
 func (a *app) table(headers []string, rows [][]string, flexible int) {
+	a.printf("%s\n", a.renderTable(headers, rows, flexible))
+}
+
+// renderTable is what table prints, without the last line's end.
+func (a *app) renderTable(headers []string, rows [][]string, flexible int) string {
 	if a.width > 0 && len(rows) > 0 {
 		a.narrow(headers, rows, flexible)
 	}
@@ -34,7 +39,7 @@ func (a *app) table(headers []string, rows [][]string, flexible int) {
 		}
 		t.AppendRow(cells)
 	}
-	a.printf("%s\n", t.Render())
+	return t.Render()
 }
 
 // narrow fits the flexible column to what the terminal has room for: the last column is wrapped, another one
