@@ -63,9 +63,15 @@ type Record struct {
 
 // Change replaces one task that no runner has: Old is what it must still be, New what it becomes; nil
 // deletes it with its attempts and output. Skip records the instant of a planned occurrence that will not run.
+//
+// A task that has ended and is PENDING again runs whatever it depends on, and what depends on it and has not started
+// waits for it anew. So does one run whose New.Unresolved is 0 while Old's is not. Otherwise Unresolved is the store's own.
 type Change struct {
 	Old, New *Task
 	Skip     *Skip
+
+	DependsOn []DependsOn // from now on, too
+	Undepend  string      // the parent on which it does not depend any more
 }
 
 // Plan is one atomic step of planning a recurring task. Old is what it must still be (its plan_version,

@@ -16,14 +16,17 @@ CREATE INDEX tasks_batch ON tasks (batch_id) WHERE batch_id IS NOT NULL;
 CREATE INDEX tasks_expire ON tasks (expires_at) WHERE expires_at IS NOT NULL AND status = 'PENDING';
 
 -- dependencies.resolved is 0: open, 1: satisfied, 2: failed, 3: overridden; 10 more while the batch that resolves it
--- has not counted it in its child. Tasks that have ended, and whose dependents have not been told yet, stand here: in
--- the order of waves, because what was told may end by that, and have dependents of its own.
+-- has not counted it in its child.
+DROP INDEX dependencies_parent;
+CREATE INDEX dependencies_parent ON dependencies (parent_id, resolved);
+
+-- Tasks that have ended as status says, or were deleted, and whose dependents have not all been told yet. What is told
+-- may end by that, and then stands here too.
 CREATE TABLE cascades (
   tenant_id TEXT NOT NULL,
   task_id   TEXT NOT NULL PRIMARY KEY,
-  wave      INTEGER NOT NULL
+  status    TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX cascades_wave ON cascades (wave);
 
 -- concurrency and rate are 0 where there is no limit; retry and retention are JSON.
 ALTER TABLE queues RENAME TO old_queues;

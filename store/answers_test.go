@@ -410,6 +410,25 @@ func questions(t *testing.T) (list []question) {
 		ask("DeleteToken", func(st *store.Store, _ dts.Fence) (any, error) { return st.DeleteToken(ctx, "x'AB'") })
 	}
 	read()
+	root := task(t, nil)
+	mid := task(t, func(k *dts.Task) { k.DependsOn = []dts.DependsOn{{TaskID: root.ID, Type: dts.MustSucceed}} })
+	leaf := task(t, func(k *dts.Task) {
+		k.DependsOn = []dts.DependsOn{{TaskID: mid.ID, Type: dts.MustFinish}}
+		k.OnDependencyFailure = dts.FailOnFailure
+	})
+	graph := func() {
+		ask("Graph", func(st *store.Store, _ dts.Fence) (any, error) { return st.Graph(ctx, tenant, mid.ID, 10) })
+		ask("Handoffs", func(st *store.Store, _ dts.Fence) (any, error) { return st.Handoffs(ctx, dts.AllShards, 10) })
+		ask("Ripples", func(st *store.Store, _ dts.Fence) (any, error) { return len(st.Ripples()), nil })
+	}
+	insert(root, mid, leaf)
+	graph()
+	attempt(root, 1, false, dts.Failed)
+	graph()
+	ask("Cascade", func(st *store.Store, f dts.Fence) (any, error) { return st.Cascade(ctx, f, now.Add(time.Hour)) })
+	ask("Cascade", func(st *store.Store, f dts.Fence) (any, error) { return st.Cascade(ctx, f, now.Add(time.Hour)) })
+	graph()
+	read()
 	ask("DeleteFinished", func(st *store.Store, _ dts.Fence) (any, error) { return st.DeleteFinished(ctx, now, 1, 10) })
 	ask("DeleteFinished", func(st *store.Store, _ dts.Fence) (any, error) {
 		return st.DeleteFinished(ctx, now.Add(time.Hour), 0, 10)

@@ -2,13 +2,14 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"dts"
 )
 
 // Change applies changes to tasks that no runner has, all or none. ErrRefused means that one of them is no
-// longer what the caller knew.
+// longer what the caller knew. What a task cannot depend on is a dts.Error that says why.
 func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error {
 	var shards []int
 	batch := make([]Stmt, 1, 1+3*len(changes))
@@ -17,8 +18,35 @@ func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, n
 		batch = appendChange(batch, &changes[i], now)
 	}
 	batch[0] = fence(f, claims(f, shards...))
-	_, err := s.apply(ctx, "change tasks", batch...)
+	told := changeRipple(changes, now)
+	batch = append(batch, told...)
+	res, err := s.apply(ctx, "change tasks", batch...)
+	s.rippled(res, len(told), err)
+	if errors.Is(err, ErrRefused) {
+		for i := range changes {
+			if c := &changes[i]; c.DependsOn != nil || c.Undepend != "" {
+				return s.refusedEdges(ctx, c, err)
+			}
+		}
+	}
 	return err
+}
+
+// changeRipple tells the dependents of the tasks that changes end or delete.
+func changeRipple(changes []dts.Change, now time.Time) []Stmt {
+	var ids []string
+	waves := false
+	for i := range changes {
+		c := &changes[i]
+		if c.New == nil || c.New.Status.Terminal() {
+			ids = append(ids, c.Old.ID)
+		}
+		waves = waves || c.DependsOn != nil || c.Undepend != ""
+	}
+	if ids == nil && !waves {
+		return nil
+	}
+	return ripple(ids, now)
 }
 
 const (
@@ -27,7 +55,8 @@ const (
 
 	updateTask = `UPDATE tasks SET status = ?, priority = ?, queue = ?, name = ?, due_at = ?, run_at = ?, miss_at = ?, expires_at = ?,
 			completed_at = ?, next_attempt_at = ?, max_attempts = ?, last_error = ?, skip_reason = ?, plan_version = ?, moved = ?,
-			labels = ?, target_type = ?, target_config = ?, spec = ?, node = ?, picked_at = ?, waits_for = ?, line = ?
+			labels = ?, target_type = ?, target_config = ?, spec = ?, node = ?, picked_at = ?, waits_for = ?, line = ?,
+			unresolved_dependencies_count = iif(?, unresolved_dependencies_count, 0)
 		WHERE task_id = ?`
 )
 
@@ -41,9 +70,18 @@ func appendChange(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
 		batch = append(batch, Stmt{updateTask, []any{
 			string(n.Status), n.Priority.Rank(), n.Queue, n.Name, n.DueAt.UnixMicro(), n.RunAt.UnixMicro(), micros(n.MissAt), micros(n.ExpiresAt),
 			micros(n.CompletedAt), micros(n.NextAttemptAt), n.MaxAttempts, orNull(n.LastError), orNull(string(n.SkipReason)), n.PlanVersion, flag(n.Moved),
-			encodeLabels(n.Labels), string(n.TargetType), string(n.TargetConfig), encodeSpec(n), orNull(n.Node), micros(n.PickedAt), orNull(string(n.WaitsFor)), orNull(n.Line()), n.ID}})
+			encodeLabels(n.Labels), string(n.TargetType), string(n.TargetConfig), encodeSpec(n), orNull(n.Node), micros(n.PickedAt), orNull(string(n.WaitsFor)), orNull(n.Line()), flag(n.Status == dts.Pending), n.ID}})
 		if o.Status == dts.Pending && o.Attempts > 0 && o.RecurringTaskID != "" && n.Status.Terminal() { // a run that ends between two attempts
 			batch = append(batch, countEnd(o, n.Status, n.StartedAt))
+		}
+		switch {
+		case o.Status.Terminal() && n.Status == dts.Pending:
+			batch = appendReopen(appendOverride(batch, n.ID, true, now), n.ID)
+		case o.Unresolved > 0 && n.Unresolved == 0 && n.Status == dts.Pending:
+			batch = appendOverride(batch, n.ID, false, now)
+		}
+		if c.DependsOn != nil || c.Undepend != "" {
+			batch = appendEdges(batch, c, now)
 		}
 		return batch
 	}

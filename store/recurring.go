@@ -174,7 +174,9 @@ func (s *Store) BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error)
 func (s *Store) SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, now time.Time) []error {
 	errs := make([]error, len(plans))
 	if len(plans) > 1 {
-		if _, err := s.apply(ctx, "plan", planStmts(f, plans, now)...); !errors.Is(err, ErrRefused) {
+		batch, told := planStmts(f, plans, now)
+		if res, err := s.apply(ctx, "plan", batch...); !errors.Is(err, ErrRefused) {
+			s.rippled(res, told, err)
 			for i := range errs {
 				errs[i] = err
 			}
@@ -187,7 +189,11 @@ func (s *Store) SavePlans(ctx context.Context, f dts.Fence, plans []dts.Plan, no
 	}
 	answers := make(chan answer, len(plans))
 	for i := range plans {
-		s.g.ApplyAsync(planStmts(f, plans[i:i+1], now), func(_ []Result, err error) { answers <- answer{i, domainError("plan", err)} })
+		batch, told := planStmts(f, plans[i:i+1], now)
+		s.g.ApplyAsync(batch, func(res []Result, err error) {
+			s.rippled(res, told, err)
+			answers <- answer{i, domainError("plan", err)}
+		})
 	}
 	for range plans {
 		select {
@@ -216,15 +222,18 @@ const (
 		WHERE recurring_task_id = ?`
 )
 
-func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) []Stmt {
+// planStmts is the batch of some plans. Its last statements, rippling many, tell the dependents of what they end or delete.
+func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) (batch []Stmt, rippling int) {
 	var shards []int
+	var changes []dts.Change
 	var insert []*dts.Task
-	batch := make([]Stmt, 1, 1+3*len(plans))
+	batch = make([]Stmt, 1, 1+3*len(plans))
 	for i := range plans {
 		p := &plans[i]
 		o, n := p.Old, p.New
 		shards = append(shards, o.Shard)
 		insert = append(insert, p.Insert...)
+		changes = append(changes, p.Changes...)
 		batch = append(batch, Stmt{assertRecurring, []any{o.ID, o.TenantID, string(o.Status), o.PlanVersion, o.PlannedThrough.UnixMicro(), o.Replan}})
 		batch = append(batch, haveCalendars(n)...)
 		for i := range p.Changes {
@@ -245,7 +254,8 @@ func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) []Stmt {
 	for _, t := range insert {
 		batch = append(batch, Stmt{insertTask, newTaskArgs(t)})
 	}
-	return batch
+	told := changeRipple(changes, now)
+	return append(batch, told...), len(told)
 }
 
 // Planned returns a recurring task's planned occurrences that have not started, soonest first.

@@ -25,6 +25,16 @@ var onRqlite = map[string]func(*testing.T){
 	"TestClusterSecret":              TestClusterSecret,
 	"TestReplaceToken":               TestReplaceToken,
 	"TestLook":                       TestLook,
+	"TestDependencyTypes":            TestDependencyTypes,
+	"TestDependencyAll":              TestDependencyAll,
+	"TestDependencyAny":              TestDependencyAny,
+	"TestDependencyDeep":             TestDependencyDeep,
+	"TestDependencyVerbs":            TestDependencyVerbs,
+	"TestDependencyChanges":          TestDependencyChanges,
+	"TestDependencyCircles":          TestDependencyCircles,
+	"TestDependencyKeys":             TestDependencyKeys,
+	"TestDependencyRetention":        TestDependencyRetention,
+	"TestGraph":                      TestGraph,
 }
 
 // clusters has the cluster of each test that runs on rqlite, by the name of TestOnRqlite's own.

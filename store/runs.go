@@ -55,26 +55,47 @@ func (s *Store) Write(ctx context.Context, f dts.Fence, recs []*dts.Record) erro
 		}
 	}
 	batch[0] = fence(f, needed)
-	_, err := s.apply(ctx, "write attempts", batch...)
+	told := endings(recs)
+	batch = append(batch, told...)
+	res, err := s.apply(ctx, "write attempts", batch...)
+	s.rippled(res, len(told), err)
 	return err
+}
+
+// endings tells the dependents of the tasks that the records end.
+func endings(recs []*dts.Record) []Stmt {
+	var ids []string
+	var at time.Time
+	for _, r := range recs {
+		if n := r.After; n != nil && n.Status.Terminal() {
+			ids = append(ids, r.Task.ID)
+			if n.CompletedAt.After(at) {
+				at = n.CompletedAt
+			}
+		}
+	}
+	if ids == nil {
+		return nil
+	}
+	return ripple(ids, at)
 }
 
 // A record changes its task only where that waits for just this attempt, or runs it: what is stale changes
 // nothing, and neither does a record that is sent a second time. The other statements of a record follow the
 // task's and hang on it by changes(), the number of rows that the statement before has changed.
 const (
-	startTask = `UPDATE tasks SET status = 'RUNNING', attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7,
+	startTask = `UPDATE tasks SET status = 'RUNNING', unresolved_dependencies_count = 0, attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7,
 			queued_us = ?9, warnings = ?10
 		WHERE task_id = ?8 AND (status = 'PENDING' AND attempts = ?1 - 1 OR status = 'RUNNING' AND attempts = ?1 AND term = ?2)`
 
-	setEnd = `UPDATE tasks SET status = ?1, attempts = ?2, term = 0, node = ?3, picked_at = ?4, started_at = ?5, completed_at = ?6, run_at = ?7,
+	setEnd = `UPDATE tasks SET status = ?1, unresolved_dependencies_count = 0, attempts = ?2, term = 0, node = ?3, picked_at = ?4, started_at = ?5, completed_at = ?6, run_at = ?7,
 			next_attempt_at = ?8, lateness_us = ?9, sla_met = ?10, response_status = ?11, exit_code = ?12, last_error = ?13,
 			queued_us = ?14, warnings = ?15
 		WHERE task_id = ?16 `
 	endTask = setEnd + `AND status = 'PENDING' AND attempts = ?2 - 1`
 	// The same, for an end on which no other statement hangs, and for many of those: see Many.
 	endAlone = setEnd + `AND attempts = ?2 - 1 AND status = 'PENDING'`
-	endTasks = `UPDATE tasks SET status = j.value ->> 0, attempts = j.value ->> 1, term = 0, node = j.value ->> 2, picked_at = j.value ->> 3,
+	endTasks = `UPDATE tasks SET status = j.value ->> 0, unresolved_dependencies_count = 0, attempts = j.value ->> 1, term = 0, node = j.value ->> 2, picked_at = j.value ->> 3,
 			started_at = j.value ->> 4, completed_at = j.value ->> 5, run_at = j.value ->> 6, next_attempt_at = j.value ->> 7, lateness_us = j.value ->> 8,
 			sla_met = j.value ->> 9, response_status = j.value ->> 10, exit_code = j.value ->> 11, last_error = j.value ->> 12,
 			queued_us = j.value ->> 13, warnings = j.value ->> 14

@@ -27,6 +27,8 @@ type Store struct {
 	fault atomic.Pointer[fault]
 	// unsure is until when reads that may be stale do not try to be otherwise, in Unix nanoseconds.
 	unsure atomic.Int64
+	// ripples has room for one: see Ripples.
+	ripples chan struct{}
 }
 
 // staleFor is how long the database is not asked for what is newest after it could not tell, by those who need not
@@ -47,7 +49,7 @@ type Options struct {
 
 // New starts group commit over a backend. Close closes the backend too.
 func New(b Backend, o Options) *Store {
-	s := &Store{b: b}
+	s := &Store{b: b, ripples: make(chan struct{}, 1)}
 	s.g = NewGroup(b, GroupOptions{OnCommit: func(batches, stmts int, d time.Duration, err error) {
 		s.noteFault(err)
 		if o.OnCommit != nil {

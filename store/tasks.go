@@ -16,7 +16,9 @@ const scanLimit = 20_000
 
 // InsertTasks inserts new tasks, all or none. A task whose idempotency key is taken by the same request is
 // answered with the task that exists; by another request, the whole call is an ErrConflict. The fence must hold the
-// shards: of a server that is alone only those of tasks that it has claimed (PickedAt is set).
+// shards: of a server that is alone only those of tasks that it has claimed (PickedAt is set). What one depends on must be
+// there, or be among the tasks, else it is a dts.ErrInvalid; of those that depend on something it sets what became of them
+// at once.
 func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
 	batch := make([]Stmt, 0, len(tasks)+1)
 	var fenced []int
@@ -36,14 +38,29 @@ func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task)
 		batch = append(batch, claimKey(t.TenantID, t.IdempotencyKey, t.RequestHash, t.ID, t.CreatedAt.UnixMicro())...)
 		batch = append(batch, Stmt{insertKeyedTask, append(newTaskArgs(t), t.TenantID, t.IdempotencyKey, t.ID)})
 	}
+	edges, rippling := newEdges(tasks)
+	batch = append(batch, edges...)
 	if fenced != nil {
 		batch = append(batch, fence(f, claims(f, fenced...)))
+		if rippling > 0 {
+			rippling++
+		}
 	}
-	if _, err := s.apply(ctx, "insert tasks", batch...); err != nil {
+	res, err := s.apply(ctx, "insert tasks", batch...)
+	s.rippled(res, rippling, err)
+	if err != nil {
+		if edges != nil && errors.Is(err, ErrRefused) {
+			if missing := s.missingParent(ctx, tasks); missing != nil {
+				return nil, missing
+			}
+		}
 		if len(keys) > 0 && refusedBefore(err, len(batch)-1, fenced == nil) {
 			return nil, keyConflict(err, keys)
 		}
 		return nil, err
+	}
+	if err := s.readResolved(ctx, tasks); err != nil {
+		return nil, writtenUnread(err)
 	}
 	out := make([]dts.Created[*dts.Task], len(tasks))
 	for i, t := range tasks {
