@@ -33,7 +33,8 @@ func (l *loop) toReady(it *item, now time.Time) {
 		lane = lanes.Retry
 	}
 	it.state = ready
-	it.spot = l.pools[poolOf(it.TargetType)].ready.Push(lane, now, it)
+	p := l.pools[poolOf(it.TargetType)]
+	it.spot = p.ready.Push(lane, &p.flow, now, it)
 }
 
 // dispatch gives free slots to ready tasks.

@@ -50,6 +50,7 @@ type pool struct {
 	waiting [ranks]waitHeap // by priority, so that what is urgent is never behind what is many
 	claimed dueHeap
 	ready   *lanes.Queue[*item]
+	flow    lanes.Flow[*item]
 }
 
 // waitHeap is what waits in one pool at one priority.

@@ -3,23 +3,30 @@
 //
 // There are four lanes. New work waits in the lane of its priority, High, Medium
 // or Low; a retry waits in a lane of its own, so that it does not stand behind
-// new work. Inside a lane the order is first in, first out.
+// new work. What waits belongs to flows, such as the queues that people name.
+// Inside a lane the flows are served in turn, and inside a flow the order is
+// first in, first out: a flow with ten thousand items delays another one with
+// a single item by one.
 //
 // The package promises:
 //
 //   - Shares. While lanes have items waiting, they are served High 5 : Medium 3 :
 //     Low 1, and Retry 3, spread evenly rather than in bursts. A lane that is
-//     empty gives its share to the others and saves nothing up.
+//     empty gives its share to the others and saves nothing up. So does a flow in
+//     its lane.
 //   - Aging. When the front item that became ready first has waited MaxWait, it is
-//     popped next, whatever its lane. While a backlog is older than that, such
-//     pops alternate with pops by share: otherwise an old backlog of Low work
+//     popped next, whatever its lane and flow. While a backlog is older than that,
+//     such pops alternate with pops by share: otherwise an old backlog of Low work
 //     would turn the queue into one line, and High work would wait for all of it.
-//   - Low always moves. An item that has come to the front of its lane is among
-//     the next 30 popped (Low), 12 (Retry), 10 (Medium) or 8 (High), whatever else
-//     waits; half of that while no aged item is popped. So on a node that pops r
-//     items a second, a Low item with n Low items before it waits at most
-//     30 (n+1) / r seconds. Once it has waited MaxWait and is the oldest front
-//     item, it is among the next two popped.
+//   - Low always moves. The item that is next in its lane is among the next 30
+//     popped (Low), 12 (Retry), 10 (Medium) or 8 (High), whatever else waits; half
+//     of that while no aged item is popped. So on a node that pops r items a
+//     second, a Low item with n items before it in its flow, where f flows wait in
+//     the lane, waits at most 30 f (n+1) / r seconds. Once it has waited MaxWait
+//     and is the oldest front item, it is among the next two popped.
+//   - Held. A flow that is held is passed over, and nothing of it is lost: its
+//     items keep their order and their age. Where all flows of a lane are held,
+//     the lane counts as empty.
 //
 // The shares are those of start-time fair queueing (Goyal, Vin and Cheng, 1996):
 // each lane carries a tag, the lane with the lowest tag is served, and its tag
@@ -27,6 +34,7 @@
 package lanes
 
 import (
+	"container/heap"
 	"fmt"
 	"time"
 )
@@ -87,27 +95,22 @@ type Options struct {
 // Queue holds items in four lanes and decides which is next. It is not safe for
 // concurrent use: the loop that dispatches owns it.
 //
-// Push, Remove and Pop take constant time. A Queue sets no limit on its length;
-// its owner looks at Len before it pushes.
+// Each method takes constant time where there is one flow, and O(log n) with n
+// flows. A Queue sets no limit on its length; its owner looks at Len before it
+// pushes.
 type Queue[T any] struct {
 	lines   [laneCount]line[T]
 	length  int
+	open    int // items of flows that are not held
 	maxWait time.Duration
 	now     uint64 // the tag of the lane last served by share
 	aged    bool   // the last pop was of an aged item
 }
 
-// line is one lane's items in order, and its place in the shares.
-type line[T any] struct {
-	front, back *Item[T]
-	length      int
-	tag         uint64 // the lane with the lowest tag is served next
-}
-
 // Item is the handle of a pushed value, for Remove. It may be kept after its value
 // has left the Queue: then it refers to nothing.
 type Item[T any] struct {
-	line       *line[T] // where it waits; nil once it has left
+	strand     *strand[T] // where it waits; nil once it has left
 	prev, next *Item[T]
 	ready      time.Time
 	value      T
@@ -121,100 +124,191 @@ func New[T any](o Options) *Queue[T] {
 	return &Queue[T]{maxWait: o.MaxWait}
 }
 
-// Push puts v at the back of a lane. ready is when it became ready to run, from
-// which its wait counts. It allocates the Item and nothing else. It panics if
-// lane is none of the four.
-func (q *Queue[T]) Push(lane Lane, ready time.Time, v T) *Item[T] {
-	l := &q.lines[lane]
-	it := &Item[T]{line: l, prev: l.back, ready: ready, value: v}
-	if l.back == nil {
-		l.front = it
-		// A lane joins at the present: it has no credit for the time it was empty,
-		// but still pays for what it was served just before.
-		l.tag = max(l.tag, q.now)
-	} else {
-		l.back.next = it
+// Push puts v at the back of a flow in a lane. ready is when it became ready to
+// run, from which its wait counts. It allocates the Item and, once for each lane
+// of a flow, the place there. It panics if lane is none of the four, or the flow
+// belongs to another Queue.
+func (q *Queue[T]) Push(lane Lane, f *Flow[T], ready time.Time, v T) *Item[T] {
+	it, s := q.enter(lane, f, ready, v)
+	if it.prev = s.back; s.back == nil {
+		q.first(it)
+		return it
 	}
-	l.back = it
-	l.length++
-	q.length++
+	s.back.next = it
+	s.back = it
 	return it
 }
 
-// Pop takes the next item out and returns its value, or false if the Queue is
-// empty. now is the time to which waits are counted, by the same clock as the
-// ready times.
-func (q *Queue[T]) Pop(now time.Time) (T, bool) {
-	if q.length == 0 {
+// PushFront is Push, but it puts v before what waits in the flow already: for what
+// was popped and could not start after all.
+func (q *Queue[T]) PushFront(lane Lane, f *Flow[T], ready time.Time, v T) *Item[T] {
+	it, s := q.enter(lane, f, ready, v)
+	if it.next = s.front; s.front == nil {
+		q.first(it)
+		return it
+	}
+	s.front.prev = it
+	s.front = it
+	q.fronted(s)
+	return it
+}
+
+// enter counts a new item.
+func (q *Queue[T]) enter(lane Lane, f *Flow[T], ready time.Time, v T) (*Item[T], *strand[T]) {
+	l := &q.lines[lane]
+	if f.queue == nil {
+		f.queue = q
+	}
+	if f.queue != q {
+		panic("lanes: a flow was pushed to two queues")
+	}
+	s := f.strands[lane]
+	if s == nil {
+		s = &strand[T]{flow: f, lane: lane}
+		f.strands[lane] = s
+	}
+	l.length++
+	f.length++
+	q.length++
+	if !f.held {
+		q.open++
+	}
+	return &Item[T]{strand: s, ready: ready, value: v}, s
+}
+
+// first puts an item into its strand, which is empty.
+func (q *Queue[T]) first(it *Item[T]) {
+	s := it.strand
+	s.front, s.back = it, it
+	if !s.flow.held {
+		q.join(s)
+	}
+}
+
+// fronted keeps the order by age when a strand has another front item.
+func (q *Queue[T]) fronted(s *strand[T]) {
+	if l := &q.lines[s.lane]; !s.flow.held && len(l.ages) > 1 {
+		heap.Fix(&l.ages, s.age)
+	}
+}
+
+// Hold lets a flow be passed over until Resume.
+func (q *Queue[T]) Hold(f *Flow[T]) {
+	if f.held {
+		return
+	}
+	f.held = true
+	q.open -= f.length
+	for _, s := range f.strands {
+		if s != nil && s.front != nil {
+			q.leave(s)
+		}
+	}
+}
+
+// Resume ends Hold. In each of its lanes the flow comes after the others.
+func (q *Queue[T]) Resume(f *Flow[T]) {
+	if !f.held {
+		return
+	}
+	f.held = false
+	q.open += f.length
+	for _, s := range f.strands {
+		if s != nil && s.front != nil {
+			q.join(s)
+		}
+	}
+}
+
+// Peek returns the value that Pop would return.
+func (q *Queue[T]) Peek(now time.Time) (T, bool) {
+	if q.open == 0 {
 		var none T
 		return none, false
 	}
-	// Aged items get every other pop at most. Their lane is not charged: aging comes
-	// on top of its share.
-	if oldest := q.oldest(); !q.aged && now.Sub(oldest.ready) >= q.maxWait {
-		q.aged = true
-		return q.take(oldest), true
+	s, _ := q.next(now)
+	return s.front.value, true
+}
+
+// Pop takes the next item out and returns its value, or false if there is none but
+// those of held flows. now is the time to which waits are counted, by the same
+// clock as the ready times.
+func (q *Queue[T]) Pop(now time.Time) (T, bool) {
+	if q.open == 0 {
+		var none T
+		return none, false
 	}
-	q.aged = false
-	lane := q.turn()
-	l := &q.lines[lane]
-	q.now = l.tag // the lowest tag, so it never goes back
-	l.tag += lane.stride()
-	return q.take(l.front), true
+	s, aged := q.next(now)
+	if q.aged = aged; !aged {
+		l := &q.lines[s.lane]
+		q.now = l.tag // the lowest tag, so it never goes back
+		l.tag += s.lane.stride()
+		l.turn = s.next
+	}
+	return q.take(s.front), true
+}
+
+// next returns whose front item is popped next, and whether that is because of its
+// age. Some flow that is not held must have items.
+func (q *Queue[T]) next(now time.Time) (s *strand[T], aged bool) {
+	// Aged items get every other pop at most. Their lane is not charged, and their
+	// flow keeps its turn: aging comes on top of its share.
+	if !q.aged {
+		if oldest := q.oldest(); now.Sub(oldest.front.ready) >= q.maxWait {
+			return oldest, true
+		}
+	}
+	return q.turn(), false
 }
 
 // Remove takes an item out, wherever it stands. It returns false if the item is
 // not in this Queue: it was popped or removed before, or is nil.
 func (q *Queue[T]) Remove(it *Item[T]) bool {
-	if it == nil {
+	if it == nil || it.strand == nil || it.strand.flow.queue != q {
 		return false
 	}
-	for i := range q.lines {
-		if it.line == &q.lines[i] {
-			q.take(it)
-			return true
-		}
-	}
-	return false
+	q.take(it)
+	return true
 }
 
-// Len returns how many items wait.
+// Len returns how many items wait, those of held flows among them.
 func (q *Queue[T]) Len() int { return q.length }
 
 // LenOf returns how many items wait in one lane. It panics if lane is none of
 // the four.
 func (q *Queue[T]) LenOf(lane Lane) int { return q.lines[lane].length }
 
-// Oldest returns the earliest ready time among the lanes' front items, or the
-// zero Time if the Queue is empty. Items pushed in the order in which they became
-// ready, as they normally are, make it the earliest of all.
+// Oldest returns the earliest ready time among the front items of the flows that
+// are not held, or the zero Time if there are none. Items pushed in the order in
+// which they became ready, as they normally are, make it the earliest of all.
 func (q *Queue[T]) Oldest() time.Time {
-	if q.length == 0 {
+	if q.open == 0 {
 		return time.Time{}
 	}
-	return q.oldest().ready
+	return q.oldest().front.ready
 }
 
-// oldest returns the front item that became ready first; of equals, that of the
-// first lane. The Queue must not be empty.
-func (q *Queue[T]) oldest() *Item[T] {
-	var oldest *Item[T]
+// oldest returns the strand whose front item became ready first; of equals, one of
+// the first lane. Some flow that is not held must have items.
+func (q *Queue[T]) oldest() *strand[T] {
+	var oldest *strand[T]
 	for i := range q.lines {
-		it := q.lines[i].front
-		if it != nil && (oldest == nil || it.ready.Before(oldest.ready)) {
-			oldest = it
+		ages := q.lines[i].ages
+		if len(ages) > 0 && (oldest == nil || ages[0].front.ready.Before(oldest.front.ready)) {
+			oldest = ages[0]
 		}
 	}
 	return oldest
 }
 
-// turn returns the lane to serve by shares: the lowest tag; of equals, the
-// greatest weight; of equals again, the first. The Queue must not be empty.
-func (q *Queue[T]) turn() Lane {
+// turn returns what to serve by shares: of the lane with the lowest tag; of equals,
+// the greatest weight; of equals again, the first. Some flow that is not held must
+// have items.
+func (q *Queue[T]) turn() *strand[T] {
 	best := Lane(-1)
 	for lane := range Lane(laneCount) {
 		l := &q.lines[lane]
-		if l.front == nil {
+		if l.turn == nil {
 			continue
 		}
 		if best < 0 || l.tag < q.lines[best].tag ||
@@ -222,24 +316,36 @@ func (q *Queue[T]) turn() Lane {
 			best = lane
 		}
 	}
-	return best
+	return q.lines[best].turn
 }
 
 // take unlinks an item and returns its value.
 func (q *Queue[T]) take(it *Item[T]) T {
-	l := it.line
+	s := it.strand
+	f := s.flow
+	alone, front := s.front == s.back, s.front == it
+	if alone && !f.held {
+		q.leave(s) // while it has a front item: the heap looks at it
+	}
 	if it.prev == nil {
-		l.front = it.next
+		s.front = it.next
 	} else {
 		it.prev.next = it.next
 	}
 	if it.next == nil {
-		l.back = it.prev
+		s.back = it.prev
 	} else {
 		it.next.prev = it.prev
 	}
-	l.length--
+	if front && !alone {
+		q.fronted(s)
+	}
+	q.lines[s.lane].length--
+	f.length--
 	q.length--
+	if !f.held {
+		q.open--
+	}
 
 	v := it.value
 	*it = Item[T]{} // a kept handle must not keep the value or its neighbours

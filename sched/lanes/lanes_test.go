@@ -9,8 +9,20 @@ import (
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// single is a Queue with one flow.
+type single[T any] struct {
+	*Queue[T]
+	flow Flow[T]
+}
+
+func newSingle[T any](o Options) *single[T] { return &single[T]{Queue: New[T](o)} }
+
+func (q *single[T]) Push(lane Lane, ready time.Time, v T) *Item[T] {
+	return q.Queue.Push(lane, &q.flow, ready, v)
+}
+
 // fill pushes n items, each its lane, on each of the lanes.
-func fill(q *Queue[Lane], n int, lanes ...Lane) {
+func fill(q *single[Lane], n int, lanes ...Lane) {
 	for range n {
 		for _, lane := range lanes {
 			q.Push(lane, epoch, lane)
@@ -19,7 +31,7 @@ func fill(q *Queue[Lane], n int, lanes ...Lane) {
 }
 
 // serve pops n items and returns the initials of their lanes.
-func serve(t *testing.T, q *Queue[Lane], n int) string {
+func serve(t *testing.T, q *single[Lane], n int) string {
 	t.Helper()
 	var b strings.Builder
 	for range n {
@@ -46,7 +58,7 @@ func TestSharesUnderSaturation(t *testing.T) {
 		{[]Lane{High, Medium}, 8, map[string]int{"H": 5, "M": 3}},
 		{[]Lane{Low}, 1, map[string]int{"L": 1}},
 	} {
-		q := New[Lane](Options{})
+		q := newSingle[Lane](Options{})
 		fill(q, 1000, c.lanes...)
 		served := serve(t, q, 900)
 		for from := range len(served) - c.window + 1 {
@@ -61,7 +73,7 @@ func TestSharesUnderSaturation(t *testing.T) {
 }
 
 func TestNoBursts(t *testing.T) {
-	q := New[Lane](Options{})
+	q := newSingle[Lane](Options{})
 	fill(q, 1000, High, Medium, Low, Retry)
 	if served := serve(t, q, 900); strings.Contains(served, "HHH") || strings.Contains(served, "MM") {
 		t.Errorf("bursts in %s…", served[:60])
@@ -69,7 +81,7 @@ func TestNoBursts(t *testing.T) {
 }
 
 func TestEmptyLaneSavesNothing(t *testing.T) {
-	q := New[Lane](Options{})
+	q := newSingle[Lane](Options{})
 	fill(q, 2000, Medium, Low)
 	serve(t, q, 1000) // High gives its share away
 	fill(q, 1000, High)
@@ -87,7 +99,7 @@ func TestEmptyLaneSavesNothing(t *testing.T) {
 // TestFlickeringLane: a lane that empties at each pop and is filled again must
 // not get more than its share by starting afresh.
 func TestFlickeringLane(t *testing.T) {
-	q := New[Lane](Options{})
+	q := newSingle[Lane](Options{})
 	fill(q, 2000, High, Medium)
 	fill(q, 1, Low)
 	low := 0
@@ -103,7 +115,7 @@ func TestFlickeringLane(t *testing.T) {
 }
 
 func TestRetryDoesNotWaitBehindNewWork(t *testing.T) {
-	q := New[Lane](Options{})
+	q := newSingle[Lane](Options{})
 	fill(q, 10_000, High, Medium, Low)
 	serve(t, q, 500)
 	fill(q, 1, Retry)
@@ -114,7 +126,7 @@ func TestRetryDoesNotWaitBehindNewWork(t *testing.T) {
 
 func TestFIFO(t *testing.T) {
 	for lane := range Lane(laneCount) {
-		q := New[int](Options{})
+		q := newSingle[int](Options{})
 		for i := range 1000 {
 			// The order is that of Push, whatever the ready time.
 			q.Push(lane, epoch.Add(-time.Duration(i)), i)
@@ -128,7 +140,7 @@ func TestFIFO(t *testing.T) {
 }
 
 func TestAging(t *testing.T) {
-	q := New[Lane](Options{MaxWait: time.Minute})
+	q := newSingle[Lane](Options{MaxWait: time.Minute})
 	fill(q, 100, High)
 	fill(q, 1, Low)
 	if served := serve(t, q, 2); served != "HL" {
@@ -146,7 +158,7 @@ func TestAging(t *testing.T) {
 
 // TestAgedBacklogLeavesShares: an old backlog gets half of the pops, not all.
 func TestAgedBacklogLeavesShares(t *testing.T) {
-	q := New[Lane](Options{})
+	q := newSingle[Lane](Options{})
 	for range 1000 {
 		q.Push(Low, epoch.Add(-time.Hour), Low)
 	}
@@ -164,7 +176,7 @@ func TestAgedBacklogLeavesShares(t *testing.T) {
 
 func TestDefaultMaxWait(t *testing.T) {
 	for _, o := range []Options{{}, {MaxWait: -1}} {
-		q := New[Lane](o)
+		q := newSingle[Lane](o)
 		fill(q, 10, High)
 		serve(t, q, 1)
 		q.Push(Low, epoch.Add(-DefaultMaxWait), Low)
@@ -175,7 +187,7 @@ func TestDefaultMaxWait(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	q, other := New[string](Options{}), New[string](Options{})
+	q, other := newSingle[string](Options{}), newSingle[string](Options{})
 	a := q.Push(High, epoch, "a")
 	b := q.Push(High, epoch, "b")
 	c := q.Push(High, epoch, "c")
@@ -210,7 +222,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestOldest(t *testing.T) {
-	q := New[int](Options{})
+	q := newSingle[int](Options{})
 	q.Push(Low, epoch.Add(2), 0)
 	q.Push(High, epoch.Add(3), 0)
 	it := q.Push(Retry, epoch.Add(1), 0)
@@ -229,7 +241,7 @@ func TestUnknownLanePanics(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	New[int](Options{}).Push(laneCount, epoch, 0)
+	newSingle[int](Options{}).Push(laneCount, epoch, 0)
 }
 
 func TestLaneString(t *testing.T) {
@@ -239,7 +251,7 @@ func TestLaneString(t *testing.T) {
 }
 
 func TestPushAllocatesOneItem(t *testing.T) {
-	q := New[[4]uint64](Options{})
+	q := newSingle[[4]uint64](Options{})
 	if got := testing.AllocsPerRun(1000, func() {
 		q.Push(Medium, epoch, [4]uint64{1})
 		q.Pop(epoch)
@@ -253,7 +265,7 @@ func BenchmarkPushPop(b *testing.B) {
 	for _, depth := range []int{0, 1_000, 100_000} {
 		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
 			b.ReportAllocs()
-			q := New[*int](Options{})
+			q := newSingle[*int](Options{})
 			for i := range depth {
 				q.Push(Lane(i%laneCount), epoch, nil)
 			}
@@ -268,7 +280,7 @@ func BenchmarkPushPop(b *testing.B) {
 // BenchmarkPushRemove pushes an item and takes it out from the middle.
 func BenchmarkPushRemove(b *testing.B) {
 	b.ReportAllocs()
-	q := New[*int](Options{})
+	q := newSingle[*int](Options{})
 	last := q.Push(High, epoch, nil)
 	for b.Loop() {
 		next := q.Push(High, epoch, nil)
