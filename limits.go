@@ -1,6 +1,9 @@
 package dts
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Limits of what runs at once.
 const (
@@ -63,6 +66,32 @@ type QueueState struct {
 	Waiting          int64   `json:"waiting" doc:"of its tasks, those that are due and wait to start, up to 10000"`
 	OldestAgeSeconds float64 `json:"oldest_age_seconds" doc:"how long the one that was due first has waited"`
 	Suggested        int     `json:"suggested_concurrency,omitempty" doc:"how many at once would keep up with what came in lately; absent where too little has run"`
+}
+
+// QueueLoad is how much came into a queue lately, and how long it took.
+type QueueLoad struct {
+	Seconds     float64 // the time that was looked at
+	Arrived     int64   // attempts that were due in it
+	Ended       int64   // attempts that ended in it
+	BusySeconds float64 // how long those took, all together
+}
+
+// Plus returns the load of two servers, or of the queues of that name of two tenants.
+func (l QueueLoad) Plus(o QueueLoad) QueueLoad {
+	return QueueLoad{max(l.Seconds, o.Seconds), l.Arrived + o.Arrived, l.Ended + o.Ended, l.BusySeconds + o.BusySeconds}
+}
+
+// suggestFrom is of how many ended attempts it can be told how long one takes.
+const suggestFrom = 10
+
+// Suggested is how many at once keep up with what comes in: as many as run at once on average (Little's law: arrivals
+// a second times the seconds that each takes), rounded up. 0: too little has run to tell.
+func (l QueueLoad) Suggested() int {
+	if l.Ended < suggestFrom || l.Seconds <= 0 {
+		return 0
+	}
+	n := math.Ceil(float64(l.Arrived) / l.Seconds * l.BusySeconds / float64(l.Ended))
+	return int(min(max(n, 1), MaxConcurrency))
 }
 
 // Settled reports whether a queue has settings that anything hangs on.

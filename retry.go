@@ -67,6 +67,10 @@ func (p *Retry) Delay(n int, r float64, after time.Duration) time.Duration {
 
 const maxDelay = 7 * 24 * time.Hour
 
+func (p *Retry) isZero() bool {
+	return p.MaxAttempts == 0 && p.Backoff == "" && p.BaseDelayMS == 0 && p.MaxDelayMS == 0 && p.DelaysMS == nil && p.Jitter == nil && p.On == nil
+}
+
 func (p *Retry) normalize(f *fieldErrors, d Delivery) {
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = 3

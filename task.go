@@ -105,7 +105,8 @@ type Spec struct {
 	Priority       Priority          `json:"priority,omitempty" enum:"HIGH,MEDIUM,LOW" doc:"default: MEDIUM"`
 	TargetType     TargetType        `json:"target_type" enum:"HTTP_CALLBACK,COMMAND" doc:"what to run"`
 	TargetConfig   json.RawMessage   `json:"target_config" doc:"its details; see HTTPTarget and CommandTarget"`
-	Retry          Retry             `json:"retry,omitzero" doc:"default: 3 attempts, EXPONENTIAL from 1 s"`
+	Retry          Retry             `json:"retry,omitzero" doc:"default: that of its queue, else 3 attempts, EXPONENTIAL from 1 s"`
+	RetryDefault   bool              `json:"-"` // of what is being created: none was given
 	Delivery       Delivery          `json:"delivery,omitempty" enum:"AT_LEAST_ONCE,AT_MOST_ONCE" doc:"default: AT_LEAST_ONCE"`
 	TimeoutSeconds float64           `json:"timeout_seconds,omitempty" doc:"limit of one attempt; default 300"`
 	SLASeconds     float64           `json:"sla_seconds,omitempty" doc:"sla_met: first start within this of due_at; default 30"`

@@ -56,6 +56,9 @@ func (s *Spec) Normalize() error {
 	default:
 		f.add("delivery", "%q is not known; use AT_LEAST_ONCE or AT_MOST_ONCE", clip(string(s.Delivery)))
 	}
+	if s.Retry.isZero() {
+		s.RetryDefault = true
+	}
 	s.Retry.normalize(&f, s.Delivery)
 	if s.TimeoutSeconds == 0 {
 		s.TimeoutSeconds = 300

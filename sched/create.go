@@ -14,6 +14,10 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 	if err != nil {
 		return nil, err
 	}
+	for _, t := range tasks {
+		s.queueRetry(t.TenantID, &t.Spec)
+		t.MaxAttempts = t.Retry.MaxAttempts
+	}
 	made, err := s.insert(ctx, tasks)
 	if err != nil {
 		return nil, err

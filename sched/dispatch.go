@@ -12,6 +12,9 @@ import (
 func (l *loop) due(it *item, now time.Time) {
 	t := it.task
 	planned := t.Origin == dts.OriginSchedule && t.Attempts == 0
+	if t.WaitsFor == "" { // else it was counted before it waited
+		l.s.loads.arrived(t.TenantID, t.Queue, now)
+	}
 	switch {
 	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
 		l.count(it, -1)

@@ -365,7 +365,7 @@ func TestLimitQueue(t *testing.T) {
 		running := func(want int64, waiting int64) {
 			t.Helper()
 			synctest.Wait()
-			if q, err := w.st.Queue(w.ctx, dts.DefaultTenant, "narrow"); err != nil || q.Running != want || q.Waiting != waiting {
+			if q, err := w.s.Queue(w.ctx, dts.DefaultTenant, "narrow"); err != nil || q.Running != want || q.Waiting != waiting {
 				t.Errorf("%+v, %v; want %d running, %d waiting", q, err, want, waiting)
 			}
 		}

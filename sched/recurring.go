@@ -19,6 +19,7 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	if err != nil {
 		return made, err
 	}
+	s.queueRetry(r.TenantID, &r.Spec)
 	p, err := FirstPlan(r, calendars, s.clock.now())
 	if err == nil {
 		err = s.refuseBoot(p.New)

@@ -11,7 +11,7 @@ import (
 	"dts/sched/timetable"
 )
 
-// Calendars, blackouts and the limits of queues are the same for every server. Each keeps what it has compiled, and asks
+// Calendars, blackouts and the settings of queues are the same for every server. Each keeps what it has compiled, and asks
 // now and then whether anything has changed.
 
 // rulesEvery is how often a server that is not alone asks.
@@ -21,10 +21,11 @@ const rulesEvery = 2 * time.Second
 type rules struct {
 	loading   chan struct{} // capacity 1: full while someone reads the blackouts
 	mu        sync.Mutex
-	token     string // of the blackouts and limits that the loop has
+	token     string // of the blackouts and queues that the loop has
 	known     bool   // token was read
 	blackouts []*blackout
-	queues    map[dts.LineKey]int // limits
+	settings  map[dts.LineKey]*dts.Queue // of queues, by their lines
+	queues    map[dts.LineKey]int        // the limits among them
 	calendars map[calendarKey]compiledCalendar
 }
 
@@ -61,9 +62,16 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	limits, err := s.o.Store.QueueLimits(ctx)
+	queues, err := s.o.Store.AllQueues(ctx)
 	if err != nil {
 		return false, err
+	}
+	settings, limits := make(map[dts.LineKey]*dts.Queue, len(queues)), map[dts.LineKey]int{}
+	for _, q := range queues {
+		line := dts.LineKey{TenantID: q.TenantID, Line: dts.QueueLine(q.Name)}
+		if settings[line] = q; q.Concurrency > 0 {
+			limits[line] = q.Concurrency
+		}
 	}
 	list := make([]*blackout, 0, len(all))
 	for _, b := range all {
@@ -78,7 +86,8 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 		list = append(list, &blackout{b, w}) // also one that is over: the clock may be set back
 	}
 	s.rules.mu.Lock()
-	s.rules.token, s.rules.known, s.rules.blackouts, s.rules.queues = token, true, list, limits
+	s.rules.token, s.rules.known, s.rules.blackouts = token, true, list
+	s.rules.settings, s.rules.queues = settings, limits
 	s.rules.mu.Unlock()
 	s.in.post(func(l *loop) {
 		l.blackouts = list
@@ -106,6 +115,13 @@ func (s *Scheduler) inBlackout(tenant, queue string, now time.Time) bool {
 		_, in := b.covers(&probe, now)
 		return in
 	})
+}
+
+// queue returns the settings of a queue; nil where it has none.
+func (r *rules) queue(tenant, name string) *dts.Queue {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.settings[dts.LineKey{TenantID: tenant, Line: dts.QueueLine(name)}]
 }
 
 // all returns the blackouts that the loop has.

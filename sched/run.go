@@ -225,6 +225,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	a.HTTPStatus, a.ExitCode, a.CPUUS, a.MaxRSSBytes, a.OutputBytes = out.HTTPStatus, out.ExitCode, out.CPU.Microseconds(), out.MaxRSSBytes, out.Output.Total
 	rec.After = afterAttempt(r.task, a, out.Retryable, out.RetryAfter, rand.Float64())
 	r.s.m.observe(&rec)
+	r.s.loads.ended(r.task.TenantID, r.task.Queue, a.CompletedAt, took)
 	return &rec
 }
 

@@ -54,7 +54,11 @@ type Store interface {
 	PutQueue(ctx context.Context, q *dts.Queue, token int64) error
 	DeleteQueue(ctx context.Context, tenant, name string, token int64) error
 	Queue(ctx context.Context, tenant, name string) (*dts.Queue, error)
-	QueueLimits(ctx context.Context) (map[dts.LineKey]int, error)
+	PauseQueue(ctx context.Context, tenant, name, note string, now time.Time, token int64) error
+	ResumeQueue(ctx context.Context, tenant, name string, now time.Time, token int64) error
+	AllQueues(ctx context.Context) ([]*dts.Queue, error)
+	QueuesNow(ctx context.Context, tenant string, now time.Time) ([]*dts.Queue, error)
+	QueueStates(ctx context.Context, tenant string, now time.Time, ahead bool) (map[string]dts.QueueState, error)
 
 	InsertRecurring(ctx context.Context, f dts.Fence, p dts.Plan) (dts.Created[*dts.RecurringTask], error)
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
@@ -181,6 +185,7 @@ type Scheduler struct {
 	missMu   sync.Mutex
 	missed   map[string]bool // recurring tasks with occurrences that were missed
 	rules    rules
+	loads    loads
 
 	clock       *clock
 	draining    atomic.Bool

@@ -368,7 +368,13 @@ func questions(t *testing.T) (list []question) {
 		})
 		ask("Queue", func(st *store.Store, _ dts.Fence) (any, error) { return st.Queue(ctx, tenant, "narrow") })
 		ask("Queues", func(st *store.Store, _ dts.Fence) (any, error) { return st.Queues(ctx, tenant) })
-		ask("QueueLimits", func(st *store.Store, _ dts.Fence) (any, error) { return st.QueueLimits(ctx) })
+		ask("AllQueues", func(st *store.Store, _ dts.Fence) (any, error) { return st.AllQueues(ctx) })
+		ask("QueuesNow", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.QueuesNow(ctx, tenant, now.Add(time.Hour))
+		})
+		ask("QueueStates", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.QueueStates(ctx, "", now.Add(time.Hour), false)
+		})
 		ask("ActiveOrInLine", func(st *store.Store, _ dts.Fence) (any, error) { return st.ActiveOrInLine(ctx, rec.ID) })
 		ask("SweepSlots", func(st *store.Store, _ dts.Fence) (any, error) { return st.SweepSlots(ctx) })
 	}
@@ -392,6 +398,17 @@ func questions(t *testing.T) (list []question) {
 	start(waitsKey)
 	start(runsKey) // it has ended
 	limits()
+	for range 2 {
+		ask("PauseQueue", func(st *store.Store, _ dts.Fence) (any, error) {
+			return none(st.PauseQueue(ctx, tenant, "narrow", "it's", now, 5))
+		})
+		limits()
+	}
+	for range 2 {
+		ask("ResumeQueue", func(st *store.Store, _ dts.Fence) (any, error) {
+			return none(st.ResumeQueue(ctx, tenant, "narrow", now, 6))
+		})
+	}
 	ask("DeleteQueue", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.DeleteQueue(ctx, tenant, "narrow", 9)) })
 	ask("Queue", func(st *store.Store, _ dts.Fence) (any, error) { return st.Queue(ctx, tenant, "narrow") })
 	over := using

@@ -22,6 +22,8 @@ var onRqlite = map[string]func(*testing.T){
 	"TestLedgerPages":                TestLedgerPages,
 	"TestCounts":                     TestCounts,
 	"TestRetention":                  TestRetention,
+	"TestQueueSettings":              TestQueueSettings,
+	"TestQueueStates":                TestQueueStates,
 	"TestClusterSecret":              TestClusterSecret,
 	"TestReplaceToken":               TestReplaceToken,
 	"TestLook":                       TestLook,

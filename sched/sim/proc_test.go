@@ -603,7 +603,19 @@ func (p *proc) DeleteQueue(context.Context, string, string, int64) error { retur
 
 func (p *proc) Queue(context.Context, string, string) (*dts.Queue, error) { return nil, nil }
 
-func (p *proc) QueueLimits(ctx context.Context) (map[dts.LineKey]int, error) {
+func (p *proc) PauseQueue(context.Context, string, string, string, time.Time, int64) error {
+	return nil
+}
+
+func (p *proc) ResumeQueue(context.Context, string, string, time.Time, int64) error { return nil }
+
+func (p *proc) QueuesNow(context.Context, string, time.Time) ([]*dts.Queue, error) { return nil, nil }
+
+func (p *proc) QueueStates(context.Context, string, time.Time, bool) (map[string]dts.QueueState, error) {
+	return nil, nil
+}
+
+func (p *proc) AllQueues(ctx context.Context) ([]*dts.Queue, error) {
 	return nil, p.read(ctx, func() {})
 }
 

@@ -41,10 +41,6 @@ type Store interface {
 	Blackout(ctx context.Context, tenant, id string) (*dts.Blackout, error)
 	// Blackouts returns all blackouts, the oldest first.
 	Blackouts(ctx context.Context, tenant string) ([]*dts.Blackout, error)
-	// Queue returns a queue that has a limit, or dts.ErrNotFound.
-	Queue(ctx context.Context, tenant, name string) (*dts.Queue, error)
-	// Queues returns the queues that have a limit, by name.
-	Queues(ctx context.Context, tenant string) ([]*dts.Queue, error)
 	// Counts returns how many tasks of the tenant are in the states that people watch.
 	Counts(ctx context.Context, tenant string) (dts.Counts, error)
 }
@@ -91,9 +87,18 @@ type Scheduler interface {
 	ReplaceBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error)
 	// DeleteBlackout deletes a blackout. What waited for its end is due again.
 	DeleteBlackout(ctx context.Context, tenant, id string) error
-	// PutQueue gives a queue a limit, or changes it, and returns the queue as it is then.
+	// Queues returns the queues that have settings, or tasks that are not finished, by name, and what goes on in them.
+	Queues(ctx context.Context, tenant string) ([]*dts.Queue, error)
+	// Queue returns one of them, or dts.ErrNotFound.
+	Queue(ctx context.Context, tenant, name string) (*dts.Queue, error)
+	// PutQueue gives a queue settings in the place of those that it has, and returns the queue as it is then. Whether it
+	// is paused stays.
 	PutQueue(ctx context.Context, q *dts.Queue) (*dts.Queue, error)
-	// DeleteQueue takes a queue's limit away, or returns dts.ErrNotFound.
+	// PauseQueue lets nothing of a queue start any more.
+	PauseQueue(ctx context.Context, tenant, name, note string) (*dts.Queue, error)
+	// ResumeQueue ends a pause. dts.ErrConflict: it is not paused.
+	ResumeQueue(ctx context.Context, tenant, name string) (*dts.Queue, error)
+	// DeleteQueue takes a queue's settings away, or returns dts.ErrNotFound.
 	DeleteQueue(ctx context.Context, tenant, name string) error
 	// Preview says what a schedule means and will do. The request is checked already, but for its calendars.
 	Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error)

@@ -429,6 +429,27 @@ func (n *node) PutQueue(ctx context.Context, q *dts.Queue) (*dts.Queue, error) {
 	return q, n.begin(ctx, "put queue")
 }
 
+func (n *node) PauseQueue(ctx context.Context, tenant, name, note string) (*dts.Queue, error) {
+	return &dts.Queue{TenantID: tenant, Name: name, PauseNote: note}, n.begin(ctx, "pause queue "+name)
+}
+
+func (n *node) ResumeQueue(ctx context.Context, tenant, name string) (*dts.Queue, error) {
+	return &dts.Queue{TenantID: tenant, Name: name}, n.begin(ctx, "resume queue "+name)
+}
+
+func (n *node) Queue(ctx context.Context, tenant, name string) (*dts.Queue, error) {
+	return &dts.Queue{TenantID: tenant, Name: name}, n.begin(ctx, "queue "+name)
+}
+
+func (n *node) Queues(ctx context.Context, tenant string) ([]*dts.Queue, error) {
+	return []*dts.Queue{{TenantID: tenant, Name: "busy"}, {TenantID: tenant, Name: "idle"}}, n.begin(ctx, "queues")
+}
+
+// QueueLoads: on each server, one attempt a second, each of which takes three.
+func (n *node) QueueLoads(tenant string) map[string]dts.QueueLoad {
+	return map[string]dts.QueueLoad{"busy": {Seconds: 60, Arrived: 60, Ended: 20, BusySeconds: 60}}
+}
+
 func (n *node) DeleteQueue(ctx context.Context, tenant, name string) error {
 	return n.begin(ctx, "delete queue "+name)
 }

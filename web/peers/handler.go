@@ -69,6 +69,7 @@ var methods = map[string]method{
 	"FindOutput":        (*Handler).findOutput,
 	"ReadOutput":        (*Handler).readOutput,
 	"Clock":             (*Handler).clock,
+	"QueueLoads":        (*Handler).queueLoads,
 }
 
 // ServeHTTP implements http.Handler.

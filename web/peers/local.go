@@ -7,7 +7,7 @@ import (
 	"dts"
 )
 
-// Calendars, blackouts and the limits of queues belong to no shard, and what is only read can be read by anyone: this server does it.
+// Calendars and blackouts belong to no shard, and what is only read can be read by anyone: this server does it.
 
 // CreateCalendar creates a calendar.
 func (r *Router) CreateCalendar(ctx context.Context, c *dts.Calendar) (*dts.Calendar, error) {
@@ -37,16 +37,6 @@ func (r *Router) ReplaceBlackout(ctx context.Context, b *dts.Blackout) (*dts.Bla
 // DeleteBlackout deletes a blackout.
 func (r *Router) DeleteBlackout(ctx context.Context, tenant, id string) error {
 	return r.o.Local.DeleteBlackout(ctx, tenant, id)
-}
-
-// PutQueue gives a queue a limit, or changes it.
-func (r *Router) PutQueue(ctx context.Context, q *dts.Queue) (*dts.Queue, error) {
-	return r.o.Local.PutQueue(ctx, q)
-}
-
-// DeleteQueue takes a queue's limit away.
-func (r *Router) DeleteQueue(ctx context.Context, tenant, name string) error {
-	return r.o.Local.DeleteQueue(ctx, tenant, name)
 }
 
 // Preview says what a schedule means and will do.

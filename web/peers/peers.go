@@ -30,6 +30,8 @@ type Local interface {
 	Poke()
 	// Wake tells it of tasks that were made ready in shards that it holds. It returns at once.
 	Wake(ids []string)
+	// QueueLoads is how much came into the queues of a tenant on this server lately.
+	QueueLoads(tenant string) map[string]dts.QueueLoad
 }
 
 // Store is what a Router reads to find out who is responsible, and to tell what a change has led to.

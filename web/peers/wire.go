@@ -61,6 +61,8 @@ type answer struct {
 	Done  bool
 
 	Now time.Time // of the wall clock
+
+	Loads map[string]dts.QueueLoad // by queue
 }
 
 // made is what became of one task that was to be created.
