@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -47,37 +46,6 @@ func TestShownLife(t *testing.T) {
 		list[1].Attempts, list[1].LastError, list[1].Name = 1, "the answer was 503 Service Unavailable, and a long page with it: \x1b[2J<html>", "a-name-that-is-much-too-long-for-this-column"
 		a.deadTable(list)
 	})
-}
-
-func TestRetryOn(t *testing.T) {
-	for _, tt := range []struct {
-		target      dts.TargetType
-		text, words string // words begin with "!" for an error
-	}{
-		{dts.HTTPCallback, "5xx,429, TIMEOUT", "HTTP 5xx, 429; timeout"},
-		{dts.HTTPCallback, "500-504", "HTTP 500-504; no other failure"},
-		{dts.HTTPCallback, "connection,body", "no HTTP status; connection, body"},
-		{dts.Command, "exit:75,exit:1-9,timeout", "exit code 75, 1-9; timeout"},
-		{dts.Command, "timeout", "no exit code; timeout"},
-		{dts.Command, "5xx", "!is a status, for --url"},
-		{dts.Command, "body", "!is for --url"},
-		{dts.HTTPCallback, "exit:1", "!is for a command"},
-		{dts.HTTPCallback, "", "!is not known"},
-		{dts.HTTPCallback, "700", "!is not known"},
-		{dts.Command, "exit:", "!must be an exit code"},
-		{dts.Command, "exit:x", "!must be an exit code"},
-	} {
-		on, err := retryOn(tt.text, tt.target)
-		if want, refused := strings.CutPrefix(tt.words, "!"); refused {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s %q: %v, want an error with %q", tt.target, tt.text, err, want)
-			}
-			continue
-		}
-		if err != nil || retryOnWords(on) != tt.words {
-			t.Errorf("%s %q: %q %v, want %q", tt.target, tt.text, retryOnWords(on), err, tt.words)
-		}
-	}
 }
 
 func TestParseMiB(t *testing.T) {

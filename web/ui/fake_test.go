@@ -290,6 +290,10 @@ func (f *fake) DoTask(ctx context.Context, tenant, id string, v dts.Verb, _ stri
 		t.Status = dts.Success
 	case dts.Requeue:
 		t.Status = dts.Pending
+	case dts.Suspend:
+		t.WaitsFor = dts.ReasonPaused
+	case dts.Unsuspend:
+		t.WaitsFor = ""
 	case dts.Remove:
 		f.tasks = slices.Delete(f.tasks, i, i+1)
 	}

@@ -101,6 +101,19 @@ func (t taskRow) At() time.Time {
 	}
 }
 
+// Waits is what keeps a PENDING task from starting, or "".
+func (t taskRow) Waits() string {
+	switch {
+	case t.Status != dts.Pending || t.WaitsFor == dts.ReasonPaused || t.Unresolved == 0:
+		return waitText(t.WaitsFor)
+	case t.Unresolved == 1:
+		return "waits for another task"
+	case t.DependsMode == dts.DependsAny:
+		return "waits for one of " + strconv.Itoa(t.Unresolved) + " other tasks"
+	}
+	return "waits for " + strconv.Itoa(t.Unresolved) + " other tasks"
+}
+
 // Took is how long the task has run, retries included; 0 when it has not started.
 func (t taskRow) Took() time.Duration {
 	switch {

@@ -27,6 +27,8 @@ func reasonText(r dts.Reason) string {
 		return "a calendar excludes it"
 	case dts.ReasonBlackout:
 		return "there was a blackout"
+	case dts.ReasonDependency:
+		return "what it depends on did not end as it must"
 	case "":
 		return ""
 	default:
@@ -53,6 +55,8 @@ func waitText(r dts.Reason) string {
 		return "waits until others with its concurrency key have ended"
 	case dts.ReasonQueue:
 		return "waits until others of its queue have ended"
+	case dts.ReasonPaused:
+		return "is paused, and does not start until it is resumed"
 	default:
 		return ""
 	}

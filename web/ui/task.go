@@ -18,6 +18,8 @@ type taskPage struct {
 	Target    targetView
 	Why       string             // why it did or did not run, in a sentence
 	Error     string             // the last one, if it still matters
+	Warnings  []string           // what of the run was not as was asked for
+	Went      *breakdown         // where its time went; nil before it starts
 	Recurring *dts.RecurringTask // what spawned it; nil for a one-time task
 	Facts     []pair
 	Actions   []action
@@ -55,16 +57,22 @@ var taskActions = [...]struct {
 }{
 	{dts.RunNow, action{Label: "Run now"}},
 	{dts.RetryNow, action{Label: "Retry"}},
+	{dts.PauseTask, action{Label: "Pause"}},
+	{dts.ResumeTask, action{Label: "Resume"}},
 	{dts.ForceComplete, action{Label: "Mark as done", Confirm: "Count this task as a success without a run?", Yes: "Yes, mark as done"}},
 	{dts.Cancel, action{Label: "Cancel", Confirm: "Cancel this task? A run in progress is stopped.", Yes: "Yes, cancel it", Danger: true}},
 	{dts.Delete, action{Label: "Delete", Confirm: "Delete this task with its attempts and output? This cannot be undone.", Yes: "Yes, delete it", Danger: true}},
 }
 
-// actionsOf are the verbs that do something to a task in this state.
-func actionsOf(s dts.Status) []action {
+// actionsOf are the verbs that do something to a task as it is.
+func actionsOf(t *dts.Task) []action {
 	var list []action
+	paused := t.WaitsFor == dts.ReasonPaused
 	for _, a := range taskActions {
-		if effect, err := a.verb.Do(s); err == nil && effect != dts.Nothing {
+		if a.verb == dts.PauseTask && paused || a.verb == dts.ResumeTask && !paused {
+			continue
+		}
+		if effect, err := a.verb.Do(t.Status); err == nil && effect != dts.Nothing {
 			a.Verb = string(a.verb)
 			list = append(list, a.action)
 		}
@@ -88,8 +96,9 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	if err != nil {
 		return err
 	}
-	d := taskPage{shared: h.shared(r, ""), Target: viewTarget(t.Spec), Facts: taskFacts(t), Actions: actionsOf(t.Status),
-		Self: "/ui/tasks/" + id}
+	d := taskPage{shared: h.shared(r, ""), Target: viewTarget(t.Spec), Facts: taskFacts(t), Actions: actionsOf(t),
+		Warnings: warningTexts(t), Self: "/ui/tasks/" + id}
+	d.Went = newBreakdown(t, d.Now)
 	d.taskRow = taskRow{t, d.Now}
 	d.Alert = alert
 	if t.RecurringTaskID != "" {
@@ -126,85 +135,6 @@ func (h *handler) findTask(ctx context.Context, p auth.Principal, id string) (*d
 		return nil, dts.Errorf(dts.ErrNotFound, "there is no task %q", clip(id, 40))
 	}
 	return h.Store.Task(ctx, p.TenantID, id)
-}
-
-// taskFacts are what is known of a task besides its state, times and target.
-func taskFacts(t *dts.Task) []pair {
-	list := specFacts(t.Spec)
-	add := func(name, value string) {
-		if value != "" {
-			list = append(list, pair{name, value})
-		}
-	}
-	add("Created by", t.CreatedBy)
-	add("Origin", originText(t))
-	add("Node", t.Node)
-	if t.SLAMet != nil && !*t.SLAMet {
-		add("Started in time", "no: later than "+duration(t.SLA()))
-	}
-	add("Idempotency key", t.IdempotencyKey)
-	add("Trace", t.TracingID)
-	add("Batch", t.BatchID)
-	if t.Unresolved > 0 {
-		add("Waits for", strconv.Itoa(t.Unresolved)+" other tasks")
-	}
-	return list
-}
-
-// specFacts are the settings that tasks and recurring tasks share. Those left at their default are
-// not worth a line.
-func specFacts(s dts.Spec) []pair {
-	list := []pair{{"Timeout", duration(s.Timeout()) + " for each attempt"}}
-	retry := "none"
-	if s.Retry.MaxAttempts > 1 {
-		retry = strconv.Itoa(s.Retry.MaxAttempts) + " attempts, " + backoffText(s.Retry)
-	}
-	list = append(list, pair{"Retries", retry})
-	if s.Delivery == dts.AtMostOnce {
-		list = append(list, pair{"Delivery", "at most once"})
-	}
-	if s.Queue != "default" && s.Queue != "" {
-		list = append(list, pair{"Queue", s.Queue})
-	}
-	if s.Priority != dts.Medium && s.Priority != "" {
-		list = append(list, pair{"Priority", statusWord(s.Priority)})
-	}
-	for _, l := range pairs(s.Labels) {
-		list = append(list, pair{"Label " + l.Name, l.Value})
-	}
-	return list
-}
-
-func backoffText(r dts.Retry) string {
-	ms := func(n int64) string { return duration(time.Duration(n) * time.Millisecond) }
-	switch r.Backoff {
-	case dts.Fixed:
-		return ms(r.BaseDelayMS) + " apart"
-	case dts.List:
-		words := make([]string, len(r.DelaysMS))
-		for i, n := range r.DelaysMS {
-			words[i] = ms(n)
-		}
-		return "after " + strings.Join(words, ", ")
-	default:
-		return "from " + ms(r.BaseDelayMS) + ", doubling"
-	}
-}
-
-func originText(t *dts.Task) string {
-	s := ""
-	switch t.Origin {
-	case dts.OriginTrigger:
-		s = "started by hand"
-	case dts.OriginCatchUp:
-		s = "makes up for missed runs"
-	case dts.OriginBackfill:
-		s = "backfill"
-	}
-	if t.Moved {
-		s = strings.TrimPrefix(s+", moved by hand", ", ")
-	}
-	return s
 }
 
 // outputView is the output of one attempt.
@@ -304,6 +234,8 @@ func (h *handler) doTask(w http.ResponseWriter, r *http.Request, p auth.Principa
 	switch {
 	case r.PostForm.Get("from") == "recurring" && t.RecurringTaskID != "":
 		to, done = "/ui/recurring/"+t.RecurringTaskID, "skip"
+	case verb == dts.PauseTask || verb == dts.ResumeTask:
+		done += "-task"
 	case verb == dts.Delete && t.RecurringTaskID != "":
 		to = "/ui/recurring/" + t.RecurringTaskID
 	case verb == dts.Delete:

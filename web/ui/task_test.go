@@ -73,7 +73,7 @@ func TestRunningTask(t *testing.T) {
 
 func TestActionsFitTheState(t *testing.T) {
 	for status, want := range map[dts.Status][]string{
-		dts.Pending:   {"run-now", "force-complete", "cancel", "delete"},
+		dts.Pending:   {"run-now", "pause", "force-complete", "cancel", "delete"},
 		dts.Running:   {"cancel"},
 		dts.Success:   {"delete"},
 		dts.Failed:    {"retry", "force-complete", "delete"},
