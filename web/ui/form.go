@@ -25,6 +25,7 @@ type form struct {
 	Method, URL, Headers, Body string
 	Timeout, Attempts          string
 	timing
+	life
 }
 
 // Methods are those that the form offers.
@@ -37,7 +38,7 @@ func readForm(v url.Values) form {
 		Kind: one("kind"), Shell: lines(one("shell")), Dir: one("dir"),
 		Method: one("method"), URL: one("url"), Headers: v.Get("headers"), Body: v.Get("body"),
 		Timeout: one("timeout"), Attempts: one("attempts"),
-		timing: readTiming(v),
+		timing: readTiming(v), life: readLife(v),
 	}
 }
 
@@ -86,6 +87,14 @@ func (e formErrors) merge(f form, err error) bool {
 	for _, field := range x.Fields {
 		name, _, _ := strings.Cut(field.Field, "[")
 		input, known := inputs[name]
+		if !known {
+			input, known = lifeInputs[name]
+		}
+		label, message := labels[input]+lifeLabels[input], field.Message
+		if _, index, isList := strings.Cut(field.Field, "["); isList && input == "after" {
+			n, _ := strconv.Atoi(strings.SplitN(index, "]", 2)[0])
+			label, message = "", "line "+strconv.Itoa(n+1)+": "+message
+		}
 		switch {
 		case input == "cron" && f.When == whenEvery:
 			input = "every" // the expression is hidden; what is missing is the interval
@@ -100,7 +109,7 @@ func (e formErrors) merge(f form, err error) bool {
 			e.add("", sentence(field.Field, field.Message))
 			continue
 		}
-		e.add(input, sentence(labels[input], field.Message))
+		e.add(input, sentence(label, message))
 	}
 	return true
 }
@@ -115,13 +124,7 @@ func (f form) spec(e formErrors) dts.Spec {
 		}
 		s.TimeoutSeconds = n
 	}
-	if f.Attempts != "" {
-		n, err := strconv.Atoi(f.Attempts)
-		if err != nil || n < 1 {
-			e.add("attempts", "The number of attempts must be 1 (no retry) to 100")
-		}
-		s.Retry.MaxAttempts = n
-	}
+	s.Queue, s.Priority, s.Retry = f.Queue, dts.Priority(f.Priority), f.retry(e)
 	var target any
 	switch s.TargetType {
 	case dts.HTTPCallback:
@@ -185,7 +188,7 @@ func newField(e formErrors, id, value string) field { return field{id, value, e[
 // textField is an input for a line of text.
 type textField struct {
 	field
-	Kind        string // "datetime-local", "numeric" or "interval"
+	Kind        string // "datetime-local", "numeric", "decimal", "interval", "name", "key" or "list"
 	Label, Hint string
 }
 
@@ -226,8 +229,12 @@ func newNames(e formErrors, id, label string, names, chosen []string) namesField
 // newPage shows the empty form.
 func (h *handler) newPage(w http.ResponseWriter, r *http.Request, p auth.Principal) error {
 	f := form{Key: dts.NewID(h.now()), Kind: string(dts.Command), Method: "POST", timing: timing{When: whenCron}}
-	if r.URL.Query().Get("when") == whenOnce {
+	q := r.URL.Query()
+	if q.Get("when") == whenOnce {
 		f.When = whenOnce
+	}
+	if id := q.Get("after"); dts.IsID(id) {
+		f.When, f.After = whenOnce, id
 	}
 	d := newPage{shared: h.shared(r, "new"), form: f, Preview: h.previewOf(r, p, f), Fresh: true, Calendars: h.calendarNames(r, p, f)}
 	return h.render(w, http.StatusOK, "new", d)
@@ -266,6 +273,9 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request, p auth.Principa
 	switch {
 	case len(d.Errors) > 0:
 		return h.render(w, http.StatusUnprocessableEntity, "new", d)
+	case dts.CodeOf(err) == dts.ErrConflict && strings.Contains(err.Error(), "dedupe_key"):
+		d.Errors.add("dedupe", sentence("", err.Error()))
+		return h.render(w, http.StatusConflict, "new", d)
 	case dts.CodeOf(err) == dts.ErrConflict:
 		// The reader went back to a form that had been saved, and changed it: with a new key it is a new task.
 		d.Key = dts.NewID(d.Now)
@@ -305,6 +315,7 @@ func (h *handler) save(r *http.Request, p auth.Principal, f form, d *newPage) (t
 	}
 	t := &dts.Task{TenantID: p.TenantID, Spec: f.spec(e), RunAt: f.runAt(e, d.Now), CreatedBy: p.Name,
 		IdempotencyKey: f.Key, RequestHash: f.hash()}
+	f.once(t, e)
 	e.merge(f, t.Normalize(d.Now))
 	if len(e) > 0 {
 		return "", false, nil
