@@ -1,0 +1,138 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dts"
+	"dts/store"
+)
+
+// row is what is stored of a task, as far as the model knows of it.
+type row struct {
+	status   dts.Status
+	reason   dts.Reason
+	at       time.Time // run_at
+	tries    int
+	attempts []dts.AttemptState
+}
+
+// stored is what the database holds, by the tasks' numbers.
+type stored struct {
+	tasks map[int]row
+	live  map[int]string // attempts that targets work on, and since when
+	wrong []string       // what must not be, whatever the model says
+}
+
+// read reads everything, past the scheduler and the store.
+func (w *world) read() (*stored, error) {
+	s := &stored{tasks: map[int]row{}, live: map[int]string{}}
+	numbers := map[string]int{}
+	err := w.query(`SELECT task_id, name, status, coalesce(skip_reason, ''), run_at, attempts FROM tasks`, func(r store.Rows) error {
+		var id, name string
+		var x row
+		var at int64
+		err := r.Scan(&id, &name, &x.status, &x.reason, &at, &x.tries)
+		x.at = time.UnixMicro(at)
+		n, _ := strconv.Atoi(name)
+		if _, twice := s.tasks[n]; twice {
+			s.wrong = append(s.wrong, "there are two tasks "+name)
+		}
+		numbers[id], s.tasks[n] = n, x
+		w.ids[n] = id // one whose creation was not acknowledged is known from here on
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = w.query(`SELECT task_id, number, state FROM all_attempts ORDER BY task_id, number`, func(r store.Rows) error {
+		var id string
+		var number int
+		var state dts.AttemptState
+		err := r.Scan(&id, &number, &state)
+		n, known := numbers[id]
+		if x := s.tasks[n]; !known || number != len(x.attempts)+1 {
+			s.wrong = append(s.wrong, fmt.Sprintf("attempt %d of task %d (%s) stands after %v", number, n, id, x.attempts))
+		} else {
+			x.attempts = append(x.attempts, state)
+			s.tasks[n] = x
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.run.mu.Lock()
+	defer w.run.mu.Unlock()
+	for name, l := range w.run.live {
+		n, _ := strconv.Atoi(name)
+		s.live[n] = fmt.Sprintf("attempt %d since %v", l.number, l.since.Sub(w.began))
+	}
+	s.wrong = append(s.wrong, w.run.wrong...)
+	return s, nil
+}
+
+func (w *world) query(sql string, each func(store.Rows) error) error {
+	rows, err := w.db.Query(context.Background(), store.OwnWrites, store.Stmt{SQL: sql})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// differences says in what the model and what is stored differ.
+func (w *world) differences(m *model, s *stored) []string {
+	list := slices.Clone(s.wrong)
+	say := func(n int, format string, args ...any) {
+		list = append(list, fmt.Sprintf("task %d: ", n)+fmt.Sprintf(format, args...))
+	}
+	for _, n := range m.numbers() {
+		t := m.tasks[n]
+		x, found := s.tasks[n]
+		if !found {
+			say(n, "is gone; the model has it %s", t.status)
+			continue
+		}
+		if x.status != t.status {
+			say(n, "is %s (%s); the model has it %s (%s)", x.status, x.reason, t.status, t.reason)
+		} else if x.reason != t.reason {
+			say(n, "has the skip reason %q; the model %q", x.reason, t.reason)
+		}
+		if t.status == dts.Pending && !x.at.Equal(t.at) {
+			say(n, "is to run at %v; the model has it %v", x.at.Sub(w.began), t.at.Sub(w.began))
+		}
+		if x.tries != len(t.attempts) || !slices.Equal(x.attempts, t.attempts) {
+			say(n, "counts %d attempts, %v; the model %v", x.tries, x.attempts, t.attempts)
+		}
+		run := ""
+		if t.status == dts.Running {
+			run = fmt.Sprintf("attempt %d since %v", len(t.attempts), t.started.Sub(w.began))
+		}
+		if s.live[n] != run {
+			say(n, "runs: %q; the model: %q", s.live[n], run)
+		}
+	}
+	for n, x := range s.tasks {
+		if m.tasks[n] == nil {
+			say(n, "is %s; the model does not have it", x.status)
+		}
+	}
+	for n, run := range s.live {
+		if m.tasks[n] == nil {
+			say(n, "runs: %q; the model does not have it", run)
+		}
+	}
+	return list
+}
+
+func lines(list []string) string { return strings.Join(list, "\n  ") }
