@@ -17,6 +17,7 @@ type row struct {
 	status   dts.Status
 	reason   dts.Reason
 	at       time.Time // run_at
+	waits    int       // unresolved_dependencies_count
 	tries    int
 	attempts []dts.AttemptState
 }
@@ -24,19 +25,20 @@ type row struct {
 // stored is what the database holds, by the tasks' numbers.
 type stored struct {
 	tasks map[int]row
+	edges map[pair]edge
 	live  map[int]string // attempts that targets work on, and since when
 	wrong []string       // what must not be, whatever the model says
 }
 
 // read reads everything, past the scheduler and the store.
 func (w *world) read() (*stored, error) {
-	s := &stored{tasks: map[int]row{}, live: map[int]string{}}
+	s := &stored{tasks: map[int]row{}, edges: map[pair]edge{}, live: map[int]string{}}
 	numbers := map[string]int{}
-	err := w.query(`SELECT task_id, name, status, coalesce(skip_reason, ''), run_at, attempts FROM tasks`, func(r store.Rows) error {
+	err := w.query(`SELECT task_id, name, status, coalesce(skip_reason, ''), run_at, unresolved_dependencies_count, attempts FROM tasks`, func(r store.Rows) error {
 		var id, name string
 		var x row
 		var at int64
-		err := r.Scan(&id, &name, &x.status, &x.reason, &at, &x.tries)
+		err := r.Scan(&id, &name, &x.status, &x.reason, &at, &x.waits, &x.tries)
 		x.at = time.UnixMicro(at)
 		n, _ := strconv.Atoi(name)
 		if _, twice := s.tasks[n]; twice {
@@ -66,6 +68,32 @@ func (w *world) read() (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
+	err = w.query(`SELECT child_id, parent_id, type, resolved FROM dependencies`, func(r store.Rows) error {
+		var child, parent string
+		var kind dts.DependencyType
+		var state int
+		err := r.Scan(&child, &parent, &kind, &state)
+		if state < 0 || state >= len(states) {
+			s.wrong = append(s.wrong, fmt.Sprintf("a dependency of task %d is left in state %d", w.number(child), state))
+		} else {
+			s.edges[pair{w.number(child), w.number(parent)}] = edge{kind, states[state]}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range []string{"cascades", "handoffs"} {
+		err = w.query(`SELECT task_id FROM `+table, func(r store.Rows) error {
+			var id string
+			err := r.Scan(&id)
+			s.wrong = append(s.wrong, fmt.Sprintf("task %d stands in %s", w.number(id), table))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
 	for name, l := range w.run.live {
@@ -74,6 +102,19 @@ func (w *world) read() (*stored, error) {
 	}
 	s.wrong = append(s.wrong, w.run.wrong...)
 	return s, nil
+}
+
+// states are those of a dependency, as they are stored.
+var states = [...]dts.DependencyState{dts.DependencyOpen, dts.DependencySatisfied, dts.DependencyFailed, dts.DependencyOverridden}
+
+// number is the number of the task with an id, also of one that was deleted; 0 where there was none.
+func (w *world) number(id string) int {
+	for n, other := range w.ids {
+		if other == id {
+			return n
+		}
+	}
+	return 0
 }
 
 func (w *world) query(sql string, each func(store.Rows) error) error {
@@ -108,6 +149,9 @@ func (w *world) differences(m *model, s *stored) []string {
 		} else if x.reason != t.reason {
 			say(n, "has the skip reason %q; the model %q", x.reason, t.reason)
 		}
+		if x.waits != m.unresolved(n) {
+			say(n, "counts %d open dependencies; the model %d", x.waits, m.unresolved(n))
+		}
 		if t.status == dts.Pending && !x.at.Equal(t.at) {
 			say(n, "is to run at %v; the model has it %v", x.at.Sub(w.began), t.at.Sub(w.began))
 		}
@@ -122,6 +166,16 @@ func (w *world) differences(m *model, s *stored) []string {
 			say(n, "runs: %q; the model: %q", s.live[n], run)
 		}
 	}
+	for _, p := range m.pairs() {
+		if e := *m.edges[p]; s.edges[p] != e {
+			say(p.child, "depends on %d: %v; the model: %v", p.parent, s.edges[p], e)
+		}
+	}
+	for p, e := range s.edges {
+		if m.edges[p] == nil {
+			say(p.child, "depends on %d: %v; the model has nothing of it", p.parent, e)
+		}
+	}
 	for n, x := range s.tasks {
 		if m.tasks[n] == nil {
 			say(n, "is %s; the model does not have it", x.status)
@@ -132,6 +186,7 @@ func (w *world) differences(m *model, s *stored) []string {
 			say(n, "runs: %q; the model does not have it", run)
 		}
 	}
+	slices.Sort(list)
 	return list
 }
 

@@ -31,12 +31,16 @@ type task struct {
 	delay    time.Duration // before a retry
 	once     bool          // AT_MOST_ONCE
 	endings  []ending      // of its attempts; the last one again for what follows
+
+	any, fail bool // depends_mode ANY; on_dependency_failure FAIL
+	waits     bool // for what it depends on
 }
 
 // model is the state of all tasks, by the numbers under which they were created.
 type model struct {
 	now   time.Time
 	tasks map[int]*task
+	edges map[pair]*edge
 
 	// While a crash is near: what decides whether a write is done, and the tasks of which nothing more is written.
 	way    *tape
@@ -46,14 +50,20 @@ type model struct {
 // startShown is after how long a run is stored as running.
 const startShown = 50 * time.Millisecond
 
-func newModel(now time.Time) *model { return &model{now: now, tasks: map[int]*task{}} }
+func newModel(now time.Time) *model {
+	return &model{now: now, tasks: map[int]*task{}, edges: map[pair]*edge{}}
+}
 
 func (m *model) clone() *model {
-	c := &model{now: m.now, tasks: map[int]*task{}}
+	c := newModel(m.now)
 	for n, t := range m.tasks {
 		k := *t
 		k.attempts = slices.Clone(t.attempts)
 		c.tasks[n] = &k
+	}
+	for p, e := range m.edges {
+		k := *e
+		c.edges[p] = &k
 	}
 	return c
 }
@@ -88,7 +98,10 @@ func (m *model) advance(to time.Time) {
 func (m *model) pass(to time.Time) { m.now = to }
 
 // startable reports whether a task waits for nothing but its time.
-func (m *model) startable(n int) bool { return m.tasks[n].status == dts.Pending && !m.frozen[n] }
+func (m *model) startable(n int) bool {
+	t := m.tasks[n]
+	return t.status == dts.Pending && !t.waits && !m.frozen[n]
+}
 
 func (m *model) start(n int) {
 	t := m.tasks[n]
@@ -128,6 +141,7 @@ func (m *model) end(n int, e ending) {
 	default:
 		panic(fmt.Sprintf("what blocks does not end by itself: task %d", n))
 	}
+	m.resolve()
 }
 
 // lose is the end of every attempt when the server crashes or stops. One whose start has not been written has not been.
@@ -148,6 +162,7 @@ func (m *model) lose(written func(*task) bool) {
 			t.status, t.at = dts.Pending, m.now
 		}
 	}
+	m.resolve()
 }
 
 // shown reports whether the start of a run has been written.
@@ -169,14 +184,21 @@ func (m *model) do(v dts.Verb, n int) (code dts.Code) {
 	case v == dts.RetryNow && ended && t.status != dts.Success:
 		t.status, t.reason, t.at = dts.Pending, "", m.now
 		t.max = max(t.max, len(t.attempts)+1)
+		m.override(n, dts.DependencyOpen, dts.DependencyFailed)
+		m.reopen(n)
 	case v == dts.ForceComplete && ended || v == dts.ForceComplete && t.status == dts.Pending:
 		t.status = dts.Success
 	case v == dts.RunNow && t.status == dts.Pending:
 		t.at = m.now
+		if t.waits {
+			m.override(n, dts.DependencyOpen)
+		}
 	case v == dts.Delete && t.status != dts.Running:
 		delete(m.tasks, n)
+		m.forget(n)
 	default:
 		return dts.ErrConflict
 	}
+	m.resolve()
 	return ""
 }

@@ -233,6 +233,18 @@ func (h *history) end(t *rapid.T) request {
 	}
 }
 
+// server ends the server, one way or another, and starts it again.
+func (h *history) server(t *rapid.T) {
+	switch rapid.IntRange(0, 3).Draw(t, "how") {
+	case 0:
+		h.restart(t)
+	case 1:
+		h.crash(t)
+	default:
+		h.crashWhile(t)
+	}
+}
+
 // restart stops the server well, and starts it again.
 func (h *history) restart(t *rapid.T) {
 	t.Logf("%v: restart", time.Since(h.w.began))
