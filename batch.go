@@ -1,6 +1,9 @@
 package dts
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // DedupePolicy says what becomes of a new task when an unfinished one has the same dedupe_key.
 type DedupePolicy string
@@ -10,6 +13,27 @@ const (
 	DedupeKeepFirst DedupePolicy = "KEEP_FIRST" // the other one is the answer, and nothing is created
 	DedupeReplace   DedupePolicy = "REPLACE"    // the other one is cancelled, also when it runs
 )
+
+// Duplicate is the cause of an ErrConflict error: an unfinished task has the dedupe_key.
+type Duplicate struct {
+	TaskID string // of that task; "" where it had ended when it was looked for
+	Err    error
+}
+
+func (d *Duplicate) Error() string {
+	return fmt.Sprintf("task %s has the dedupe key: %v", d.TaskID, d.Err)
+}
+
+// Unwrap returns the refusal of the store.
+func (d *Duplicate) Unwrap() error { return d.Err }
+
+// DuplicateOf makes the error of a request that the unfinished task t refuses by its dedupe_key.
+func DuplicateOf(t *Task, err error) error {
+	e := Errorf(ErrConflict, "the task %s, which is %s, has the dedupe_key %q; cancel it, wait for its end, or use dedupe_policy KEEP_FIRST or REPLACE",
+		t.ID, t.Status, t.DedupeKey)
+	e.Err = &Duplicate{t.ID, err}
+	return e
+}
 
 // Batch is the tasks of one bulk request, counted.
 type Batch struct {

@@ -62,13 +62,16 @@ type Record struct {
 }
 
 // Change replaces one task that no runner has: Old is what it must still be, New what it becomes; nil
-// deletes it with its attempts and output. Skip records the instant of a planned occurrence that will not run.
+// deletes it with its attempts and output. Skip records the instant of a planned occurrence that will not run. Insert is
+// a new task that takes the place of one that ends by the change, with its dedupe_key; if its idempotency key belongs to
+// another task already, the change is refused.
 //
 // A task that has ended and is PENDING again runs whatever it depends on, and what depends on it and has not started
 // waits for it anew. So does one run whose New.Unresolved is 0 while Old's is not. Otherwise Unresolved is the store's own.
 type Change struct {
 	Old, New *Task
 	Skip     *Skip
+	Insert   *Task
 
 	DependsOn []DependsOn // from now on, too
 	Undepend  string      // the parent on which it does not depend any more

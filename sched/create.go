@@ -8,8 +8,10 @@ import (
 )
 
 // CreateTasks inserts normalized tasks, all or none, and takes those that are due soon. Under an idempotency
-// key that the same request used before, it returns what exists.
+// key that the same request used before, or a dedupe_key with KEEP_FIRST, it returns what exists. The policy REPLACE is for
+// a single task; among several it is as REJECT.
 func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
+	caller := ctx
 	ctx, err := begun(ctx)
 	if err != nil {
 		return nil, err
@@ -18,7 +20,12 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 		s.queueRetry(t.TenantID, &t.Spec)
 		t.MaxAttempts = t.Retry.MaxAttempts
 	}
-	made, err := s.insert(ctx, tasks)
+	var made []dts.Created[*dts.Task]
+	if len(tasks) == 1 && tasks[0].DedupePolicy == dts.DedupeReplace {
+		made, err = s.replace(caller, ctx, tasks[0])
+	} else {
+		made, err = s.insert(ctx, tasks)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ type Store interface {
 
 	InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
+	Unfinished(ctx context.Context, tenant, dedupeKey string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)

@@ -120,6 +120,9 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 	}
 	s.unclaim(c.New)
 	if err := s.o.Store.Change(ctx, s.fence(), []dts.Change{c}, s.clock.now()); err != nil {
+		if dup := s.duplicated(ctx, c, err); dup != nil {
+			return nil, dup
+		}
 		return nil, s.changedMeanwhile(err, "task", id, old.Shard)
 	}
 	return s.changed(c, changed), nil

@@ -149,6 +149,7 @@ func questions(t *testing.T) (list []question) {
 		ask("LoadDue", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.LoadDue(ctx, dts.SetOf(63, rec.Shard), dts.Mark{RunAt: now}, now.Add(time.Hour), 10)
 		})
+		ask("Unfinished", func(st *store.Store, _ dts.Fence) (any, error) { return st.Unfinished(ctx, tenant, "d") })
 		ask("TasksByID", func(st *store.Store, _ dts.Fence) (any, error) { return st.TasksByID(ctx, []string{plain.ID}) })
 		for _, f := range []dts.TaskFilter{{}, {Name: plain.Name}, {Labels: plain.Labels}, {Queue: "q", CreatedBy: "me", BatchID: "b1"}, {RecurringTaskID: rec.ID},
 			{Statuses: []dts.Status{dts.Failed}}, {Statuses: []dts.Status{dts.Pending, dts.Running}}, {IDs: []string{plain.ID, call.ID}}, {From: now, To: now.Add(time.Second)}} {

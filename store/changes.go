@@ -12,17 +12,32 @@ import (
 // longer what the caller knew. What a task cannot depend on is a dts.Error that says why.
 func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error {
 	var shards []int
+	var fresh []*dts.Task
 	batch := make([]Stmt, 1, 1+3*len(changes))
 	for i := range changes {
 		shards = append(shards, changes[i].Old.Shard)
 		batch = appendChange(batch, &changes[i], now)
+		if n := changes[i].Insert; n != nil {
+			shards = append(shards, n.Shard)
+			batch = append(appendTask(batch, n), assertInserted(n))
+			fresh = append(fresh, n)
+		}
 	}
 	batch[0] = fence(f, claims(f, shards...))
+	edges, rippling := newEdges(fresh)
 	told := changeRipple(changes, now)
-	batch = append(batch, told...)
+	batch = append(append(batch, edges...), told...)
 	res, err := s.apply(ctx, "change tasks", batch...)
-	s.rippled(res, len(told), err)
+	s.rippled(res, len(told)+rippling, err)
+	if err == nil && edges != nil {
+		if err := s.readResolved(ctx, fresh); err != nil {
+			return writtenUnread(err)
+		}
+	}
 	if errors.Is(err, ErrRefused) {
+		if missing := s.missingParent(ctx, fresh); missing != nil {
+			return missing
+		}
 		for i := range changes {
 			if c := &changes[i]; c.DependsOn != nil || c.Undepend != "" {
 				return s.refusedEdges(ctx, c, err)

@@ -135,9 +135,12 @@ func (s *Store) Cascade(ctx context.Context, f dts.Fence, now time.Time) (more b
 }
 
 const (
-	// parentOf is the parent that row j of a list names: by its id, or by the idempotency key of a task that may have been
-	// there before.
-	parentOf = `iif(j.value ->> 3 IS NULL, j.value ->> 1, (SELECT k.resource_id FROM idempotency_keys AS k WHERE k.tenant_id = t.tenant_id AND k.key = j.value ->> 3))`
+	// parentOf is the parent that row j of a list names: by its id, or by the idempotency key or the dedupe_key of a task that
+	// may have been there before.
+	parentOf = `CASE WHEN j.value ->> 3 IS NOT NULL THEN (SELECT k.resource_id FROM idempotency_keys AS k WHERE k.tenant_id = t.tenant_id AND k.key = j.value ->> 3)
+		WHEN j.value ->> 4 IS NOT NULL THEN (SELECT u.task_id FROM tasks AS u WHERE u.tenant_id = t.tenant_id AND u.dedupe_key = j.value ->> 4
+			AND (u.status = 'PENDING' OR u.status = 'RUNNING'))
+		ELSE j.value ->> 1 END`
 
 	// A child that was not inserted, because its own idempotency key was taken, is left out.
 	insertEdges = `INSERT INTO dependencies (tenant_id, child_id, parent_id, type, resolved)
@@ -160,18 +163,20 @@ const (
 // newEdges is the statements that make new tasks depend on others, after those that insert them; none where none does. The
 // last of them, rippling many, are a ripple.
 func newEdges(tasks []*dts.Task) (batch []Stmt, rippling int) {
-	keys := map[string]string{} // of the tasks themselves
+	keys, dedupes := map[string]string{}, map[string]string{} // of the tasks themselves
 	for _, t := range tasks {
 		if t.IdempotencyKey != "" {
 			keys[t.ID] = t.IdempotencyKey
+		} else if keepsFirst(t) {
+			dedupes[t.ID] = t.DedupeKey
 		}
 	}
-	var edges [][4]any
+	var edges [][5]any
 	var children []string
 	var at time.Time
 	for _, t := range tasks {
 		for _, d := range t.DependsOn {
-			edges = append(edges, edge(t.ID, d, keys[d.TaskID]))
+			edges = append(edges, edge(t.ID, d, keys[d.TaskID], dedupes[d.TaskID]))
 		}
 		if len(t.DependsOn) > 0 {
 			children = append(children, t.ID)
@@ -187,8 +192,8 @@ func newEdges(tasks []*dts.Task) (batch []Stmt, rippling int) {
 }
 
 // edge is a row as insertEdges reads it.
-func edge(child string, d dts.DependsOn, key string) [4]any {
-	return [4]any{child, d.TaskID, string(d.Type), orNull(key)}
+func edge(child string, d dts.DependsOn, key, dedupe string) [5]any {
+	return [5]any{child, d.TaskID, string(d.Type), orNull(key), orNull(dedupe)}
 }
 
 // missingParent returns an error that names what new tasks depend on and is not there; nil where everything is.
@@ -281,9 +286,9 @@ const (
 // appendEdges makes a task that has not started depend on others, or on one less.
 func appendEdges(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
 	if len(c.DependsOn) > 0 {
-		rows, parents := make([][4]any, len(c.DependsOn)), make([]string, len(c.DependsOn))
+		rows, parents := make([][5]any, len(c.DependsOn)), make([]string, len(c.DependsOn))
 		for i, d := range c.DependsOn {
-			rows[i], parents[i] = edge(c.Old.ID, d, ""), d.TaskID
+			rows[i], parents[i] = edge(c.Old.ID, d, "", ""), d.TaskID
 		}
 		edges, up := jsonOf(rows), jsonOf(parents)
 		batch = append(batch,

@@ -37,6 +37,9 @@ var onRqlite = map[string]func(*testing.T){
 	"TestDependencyKeys":             TestDependencyKeys,
 	"TestDependencyRetention":        TestDependencyRetention,
 	"TestGraph":                      TestGraph,
+	"TestDedupe":                     TestDedupe,
+	"TestDedupeRace":                 TestDedupeRace,
+	"TestKeyRace":                    TestKeyRace,
 }
 
 // clusters has the cluster of each test that runs on rqlite, by the name of TestOnRqlite's own.

@@ -15,56 +15,33 @@ import (
 const scanLimit = 20_000
 
 // InsertTasks inserts new tasks, all or none. A task whose idempotency key is taken by the same request is
-// answered with the task that exists; by another request, the whole call is an ErrConflict. The fence must hold the
-// shards: of a server that is alone only those of tasks that it has claimed (PickedAt is set). What one depends on must be
-// there, or be among the tasks, else it is a dts.ErrInvalid; of those that depend on something it sets what became of them
-// at once.
+// answered with the task that exists; by another request, the whole call is an ErrConflict. A task whose dedupe_key an
+// unfinished task has is answered with that one where its policy is KEEP_FIRST; else the whole call is an ErrConflict that
+// wraps a *dts.Duplicate. The fence must hold the shards: of a server that is alone only those of tasks that it has
+// claimed (PickedAt is set). What one depends on must be there, or be among the tasks, else it is a dts.ErrInvalid; of
+// those that depend on something it sets what became of them at once.
 func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error) {
-	batch := make([]Stmt, 0, len(tasks)+1)
-	var fenced []int
-	if !f.Alone {
-		fenced = f.Terms.Held().List() // all of them: so the fences of many callers are one
-	}
-	var keys []string
-	for _, t := range tasks {
-		if !t.PickedAt.IsZero() || !f.Alone && f.Term(t.Shard) == 0 {
-			fenced = append(fenced, t.Shard)
-		}
-		if t.IdempotencyKey == "" {
-			batch = append(batch, Stmt{insertTask, newTaskArgs(t)})
-			continue
-		}
-		keys = append(keys, t.IdempotencyKey)
-		batch = append(batch, claimKey(t.TenantID, t.IdempotencyKey, t.RequestHash, t.ID, t.CreatedAt.UnixMicro())...)
-		batch = append(batch, Stmt{insertKeyedTask, append(newTaskArgs(t), t.TenantID, t.IdempotencyKey, t.ID)})
-	}
-	edges, rippling := newEdges(tasks)
-	batch = append(batch, edges...)
-	if fenced != nil {
-		batch = append(batch, fence(f, claims(f, fenced...)))
-		if rippling > 0 {
-			rippling++
-		}
-	}
-	res, err := s.apply(ctx, "insert tasks", batch...)
-	s.rippled(res, rippling, err)
-	if err != nil {
-		if edges != nil && errors.Is(err, ErrRefused) {
-			if missing := s.missingParent(ctx, tasks); missing != nil {
-				return nil, missing
-			}
-		}
-		if len(keys) > 0 && refusedBefore(err, len(batch)-1, fenced == nil) {
-			return nil, keyConflict(err, keys)
-		}
-		return nil, err
-	}
-	if err := s.readResolved(ctx, tasks); err != nil {
-		return nil, writtenUnread(err)
-	}
 	out := make([]dts.Created[*dts.Task], len(tasks))
 	for i, t := range tasks {
 		out[i] = dts.Created[*dts.Task]{Item: t}
+	}
+	for try, left := 1, tasks; ; try++ {
+		if err := s.insertAll(ctx, f, left); err != nil {
+			return nil, err
+		}
+		missing, err := s.firsts(ctx, tasks, out)
+		switch {
+		case err != nil:
+			return nil, writtenUnread(err)
+		case len(missing) > 0 && try == insertTries:
+			return nil, dts.Errorf(dts.ErrUnknown, "tasks with the dedupe_key %q come and go; ask again", missing[0].DedupeKey)
+		case len(missing) > 0:
+			left = missing
+			continue
+		}
+		break
+	}
+	for i, t := range tasks {
 		if t.IdempotencyKey == "" {
 			continue
 		}
@@ -82,6 +59,55 @@ func (s *Store) InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task)
 		out[i] = dts.Created[*dts.Task]{Item: first, Existed: true}
 	}
 	return out, nil
+}
+
+func (s *Store) insertAll(ctx context.Context, f dts.Fence, tasks []*dts.Task) error {
+	batch := make([]Stmt, 0, len(tasks)+1)
+	var fenced []int
+	if !f.Alone {
+		fenced = f.Terms.Held().List() // all of them: so the fences of many callers are one
+	}
+	var keys []string
+	for _, t := range tasks {
+		if !t.PickedAt.IsZero() || !f.Alone && f.Term(t.Shard) == 0 {
+			fenced = append(fenced, t.Shard)
+		}
+		if t.IdempotencyKey != "" {
+			keys = append(keys, t.IdempotencyKey)
+		}
+		batch = appendTask(batch, t)
+	}
+	edges, rippling := newEdges(tasks)
+	batch = append(batch, edges...)
+	if fenced != nil {
+		batch = append(batch, fence(f, claims(f, fenced...)))
+		if rippling > 0 {
+			rippling++
+		}
+	}
+	res, err := s.apply(ctx, "insert tasks", batch...)
+	s.rippled(res, rippling, err)
+	if err == nil {
+		if err = s.readResolved(ctx, tasks); err != nil {
+			return writtenUnread(err)
+		}
+		return nil
+	}
+	if !refusedBefore(err, len(batch)-1, fenced == nil) {
+		return err
+	}
+	if dup := s.duplicate(ctx, err, batch, tasks); dup != nil {
+		return dup
+	}
+	if edges != nil {
+		if missing := s.missingParent(ctx, tasks); missing != nil {
+			return missing
+		}
+	}
+	if len(keys) > 0 {
+		return keyConflict(err, keys)
+	}
+	return err
 }
 
 // refusedBefore reports whether a batch was refused by another statement than its last, the fence, if it had one.

@@ -23,6 +23,7 @@ func (h *Handler) createTasks(c *call) (any, error) {
 	batch := dts.NewID(now)
 	tasks := make([]*dts.Task, len(q.Tasks))
 	var f fieldErrors
+	keys := map[string]int{}
 	for i := range q.Tasks {
 		t, err := q.Tasks[i].task(c.p.TenantID, c.p.Name, now)
 		if e, ok := errors.AsType[*dts.Error](err); ok {
@@ -36,6 +37,7 @@ func (h *Handler) createTasks(c *call) (any, error) {
 		} else if err != nil {
 			return nil, err
 		}
+		f.dedupe(i, t, keys)
 		t.BatchID = batch
 		tasks[i] = t
 	}

@@ -18,6 +18,9 @@ type TaskRequest struct {
 	ExpiresAt      TimeText `json:"expires_at,omitzero" doc:"do not start it after this"`
 	IdempotencyKey string   `json:"idempotency_key,omitempty" doc:"the same key and body again: 200 and the first task; another body: 409"`
 	TracingID      string   `json:"tracing_id,omitempty" doc:"32 hexadecimal digits: the trace id of traceparent"`
+
+	DedupeKey    string           `json:"dedupe_key,omitempty" doc:"at most one unfinished task of a tenant has it"`
+	DedupePolicy dts.DedupePolicy `json:"dedupe_policy,omitempty" enum:"REJECT,KEEP_FIRST,REPLACE" doc:"when there is one: 409; 200 and that one; or that one is cancelled, also when it runs. Default: REJECT. REPLACE is for a single task"`
 }
 
 // TaskPatch is the body of PATCH /tasks/{id}. What is left out stays as it is.
@@ -39,7 +42,7 @@ type BulkItem struct {
 	TaskID  string     `json:"task_id"`
 	Status  dts.Status `json:"status" enum:"PENDING,RUNNING,SUCCESS,FAILED,CANCELLED,SKIPPED"`
 	RunAt   time.Time  `json:"run_at"`
-	Existed bool       `json:"existed,omitempty" doc:"it was created before, with the same idempotency_key"`
+	Existed bool       `json:"existed,omitempty" doc:"it was created before, with the same idempotency_key, or it is unfinished and has the same dedupe_key"`
 }
 
 // BulkAnswer answers POST /tasks/bulk.
@@ -190,7 +193,8 @@ type Readiness struct {
 // task makes the task that a request asks for.
 func (q *TaskRequest) task(tenant, actor string, now time.Time) (*dts.Task, error) {
 	var f fieldErrors
-	t := &dts.Task{Spec: q.Spec, TenantID: tenant, CreatedBy: actor, IdempotencyKey: q.IdempotencyKey, TracingID: q.TracingID}
+	t := &dts.Task{Spec: q.Spec, TenantID: tenant, CreatedBy: actor, IdempotencyKey: q.IdempotencyKey, TracingID: q.TracingID,
+		DedupeKey: q.DedupeKey, DedupePolicy: q.DedupePolicy}
 	loc := f.zone("time_zone", q.TimeZone)
 	t.RunAt = f.when(q.RunAt, q.Delay, loc, now)
 	t.ExpiresAt = f.time("expires_at", q.ExpiresAt, loc)

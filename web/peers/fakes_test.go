@@ -167,6 +167,18 @@ func (w *world) placement(self string) dts.Placement {
 
 // The store.
 
+func (w *world) Unfinished(_ context.Context, tenant, key string) (*dts.Task, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.tasks {
+		if t.TenantID == tenant && t.DedupeKey == key && !t.Status.Terminal() {
+			c := *t
+			return &c, nil
+		}
+	}
+	return nil, nil
+}
+
 func (w *world) Task(_ context.Context, tenant, id string) (*dts.Task, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

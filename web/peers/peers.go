@@ -39,6 +39,7 @@ type Store interface {
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
 	TasksByID(ctx context.Context, ids []string) ([]*dts.Task, error)
+	Unfinished(ctx context.Context, tenant, dedupeKey string) (*dts.Task, error)
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
 }
 

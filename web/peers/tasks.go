@@ -23,6 +23,9 @@ func (r *Router) CreateTasks(ctx context.Context, tasks []*dts.Task) (list []dts
 		local:  func(ctx context.Context) (err error) { list, err = r.o.Local.CreateTasks(ctx, tasks); return err },
 		method: "CreateTasks", ask: &request{}, tasks: tasks,
 	}
+	if len(tasks) == 1 && tasks[0].DedupePolicy == dts.DedupeReplace {
+		v.owner = r.replacer(tasks[0])
+	}
 	a, err := r.do(ctx, v)
 	if err != nil || a == nil {
 		return list, err
@@ -46,6 +49,26 @@ func (r *Router) CreateTasks(ctx context.Context, tasks []*dts.Task) (list []dts
 		list[i].Item = &t
 	}
 	return list, nil
+}
+
+// replacer returns who creates a task that takes the place of another one: who is responsible for that one.
+func (r *Router) replacer(t *dts.Task) func(context.Context, *dts.Placement) (string, error) {
+	return func(ctx context.Context, p *dts.Placement) (string, error) {
+		other, err := r.o.Store.Unfinished(ctx, t.TenantID, t.DedupeKey)
+		if err != nil || other == nil {
+			id, _ := creator(ctx, p)
+			return id, err
+		}
+		return responsible(p, other), nil
+	}
+}
+
+// responsible returns who decides about a task: who runs it, if it runs, else the holder of its shard.
+func responsible(p *dts.Placement, t *dts.Task) string {
+	if _, lives := p.Node(t.Node); t.Status == dts.Running && lives {
+		return t.Node
+	}
+	return holder(p, t.Shard)
 }
 
 // ModifyTask changes a pending task.
@@ -75,10 +98,7 @@ func (r *Router) onTask(ctx context.Context, tenant, id, method string, q *reque
 				return "", err
 			}
 			before = t
-			if _, lives := p.Node(t.Node); t.Status == dts.Running && lives {
-				return t.Node, nil
-			}
-			return holder(p, t.Shard), nil
+			return responsible(p, t), nil
 		},
 		local: func(ctx context.Context) (err error) { done, err = local(ctx); return err },
 	}
