@@ -29,9 +29,9 @@ type Retry struct {
 // RetryOn says after which failures there is another attempt. A list that is there decides alone about its kind of
 // failure, also when it is empty; one that is absent leaves it to the default.
 type RetryOn struct {
-	HTTPStatus []string       `json:"http_status,omitzero" doc:"such as 429, 5xx or 500-504; default: 408, 425, 429 and 5xx"`
-	ExitCodes  []string       `json:"exit_codes,omitzero" doc:"such as 75 or 1-9; default: every one but 0"`
-	Errors     []RetryFailure `json:"errors,omitzero" enum:"TIMEOUT,CONNECTION,BODY" doc:"default: TIMEOUT and CONNECTION"`
+	HTTPStatus []string       `json:"http_status,omitzero" doc:"such as 429, 5xx or 500-504; default: 408, 425, 429, 5xx, and a 2xx that expect_status does not have"`
+	ExitCodes  []string       `json:"exit_codes,omitzero" doc:"such as 75 or 1-9, 128 + n for signal n; default: every one but 0"`
+	Errors     []RetryFailure `json:"errors,omitzero" enum:"TIMEOUT,CONNECTION,BODY" doc:"default: all of them"`
 }
 
 // RetryFailure is a failure that is neither a status nor an exit code.
@@ -117,4 +117,5 @@ func (p *Retry) normalize(f *fieldErrors, d Delivery) {
 	if p.MaxDelayMS < p.BaseDelayMS {
 		f.add("retry.max_delay_ms", "is smaller than base_delay_ms")
 	}
+	p.On.normalize(f)
 }

@@ -86,6 +86,9 @@ func (r *Runner) runCommand(ctx context.Context, job *dts.Job, c *capture, limit
 		out = judgeExit(cmd)
 	}
 	out.ExitCode = exitCode(cmd.ProcessState)
+	if out.State == dts.AttemptFailed {
+		out.Retryable = job.Task.Retry.On.Exit(*out.ExitCode, out.Retryable)
+	}
 	out.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	out.MaxRSSBytes = memory.peak(cmd.ProcessState)
 	return out

@@ -16,6 +16,7 @@ import (
 
 // runHTTP sends the task's request and reads the answer into c.
 func (r *Runner) runHTTP(ctx context.Context, job *dts.Job, c *capture) dts.Outcome {
+	on := job.Task.Retry.On
 	t, err := r.targets.get(&job.Task.Spec, r.o.UserAgent)
 	if err != nil {
 		return failed(false, "%s", err)
@@ -28,18 +29,21 @@ func (r *Runner) runHTTP(ctx context.Context, job *dts.Job, c *capture) dts.Outc
 	resp, err := client.Do(t.request(ctx, job, follow))
 	if err != nil {
 		if resp != nil { // the redirect that was not followed
-			out := failed(false, "more than %d redirects", maxRedirects)
+			out := failed(on.Status(resp.StatusCode, false), "more than %d redirects", maxRedirects)
 			out.HTTPStatus = resp.StatusCode
 			return out
 		}
 		if ctx.Err() != nil {
 			return stopped(ctx, job, "no answer within %s")
 		}
-		return failed(retryableError(err), "%s", r.explain(err, t.url))
+		if !retryableError(err) {
+			return failed(false, "%s", r.explain(err, t.url))
+		}
+		return failed(on.Failure(dts.FailureConnection, true), "%s", r.explain(err, t.url))
 	}
 	defer resp.Body.Close()
 	found, err := r.readBody(resp.Body, c, t.expectBody)
-	out := t.judge(resp, found)
+	out := t.judge(resp, found, on)
 	switch {
 	case err == nil:
 	case errors.Is(err, errBodyLimit):
@@ -47,7 +51,7 @@ func (r *Runner) runHTTP(ctx context.Context, job *dts.Job, c *capture) dts.Outc
 	case ctx.Err() != nil:
 		out = stopped(ctx, job, "the answer did not end within %s")
 	case out.State == dts.AttemptSuccess:
-		out = failed(true, "answered %s, but the answer broke off: %s", status(resp), r.explain(err, t.url))
+		out = failed(on.Failure(dts.FailureConnection, true), "answered %s, but the answer broke off: %s", status(resp), r.explain(err, t.url))
 	}
 	out.HTTPStatus = resp.StatusCode
 	return out
@@ -123,24 +127,26 @@ func (s *search) write(p []byte) {
 	}
 }
 
-// judge decides by status and body.
-func (t *httpTarget) judge(resp *http.Response, found bool) dts.Outcome {
+// judge decides by status and body. on is what the task says about when to try again.
+func (t *httpTarget) judge(resp *http.Response, found bool, on *dts.RetryOn) dts.Outcome {
 	if t.succeeds(resp.StatusCode) {
 		if found {
 			return dts.Outcome{State: dts.AttemptSuccess}
 		}
-		return failed(true, "answered %s, but the answer does not hold the text in expect_body", status(resp))
+		return failed(on.Failure(dts.FailureBody, true), "answered %s, but the answer does not hold the text in expect_body", status(resp))
 	}
 	out := failed(false, "answered %s", status(resp))
 	switch code := resp.StatusCode; {
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
 		out.Retryable = true
-		out.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	case code >= 200 && code <= 299: // a success for most, not the one that the task waits for
 		out.Retryable = true
 		out.Error += ", which is not in expect_status"
 	case code >= 300 && code <= 399 && resp.Header.Get("Location") != "":
 		out.Error += "; the redirect was not followed"
+	}
+	if out.Retryable = on.Status(resp.StatusCode, out.Retryable); out.Retryable {
+		out.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	}
 	return out
 }

@@ -22,7 +22,7 @@ func failed(retryable bool, format string, args ...any) dts.Outcome {
 func stopped(ctx context.Context, job *dts.Job, late string) dts.Outcome {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeLimit):
-		return dts.Outcome{State: dts.AttemptTimedOut, Retryable: true, Error: fmt.Sprintf(late, short(job.Task.Timeout()))}
+		return dts.Outcome{State: dts.AttemptTimedOut, Retryable: job.Task.Retry.On.Failure(dts.FailureTimeout, true), Error: fmt.Sprintf(late, short(job.Task.Timeout()))}
 	case errors.Is(cause, dts.ErrRunCancelled):
 		return dts.Outcome{State: dts.AttemptCancelled, Error: dts.ErrRunCancelled.Message}
 	case errors.Is(cause, dts.ErrRunReplaced):
