@@ -12,6 +12,7 @@ const (
 	EventFinished EventType = "finished" // an attempt ended; Status says what the task is now
 	EventSkipped  EventType = "skipped"
 	EventDeleted  EventType = "deleted"
+	EventWarning  EventType = "warning" // a run is not as was asked for, and goes on; Warning says what it is
 )
 
 // Event tells those who watch that something happened. Events are not stored.
@@ -25,5 +26,6 @@ type Event struct {
 	Status          string    `json:"status,omitempty" doc:"of the task, or of the recurring task where there is no task_id"`
 	Attempt         int       `json:"attempt,omitempty"`
 	LatenessUS      int64     `json:"lateness_us,omitempty"`
+	Warning         Warning   `json:"warning,omitempty" enum:"LATE,LONG,SHORT" doc:"of an event of type warning"`
 	Error           string    `json:"error,omitempty"`
 }

@@ -10,6 +10,7 @@ import (
 
 // due takes a claimed task whose instant has come, and decides the policies: blackouts, and those of its recurring task.
 func (l *loop) due(it *item, now time.Time) {
+	l.see(it, now)
 	t := it.task
 	planned := t.Origin == dts.OriginSchedule && t.Attempts == 0
 	if t.WaitsFor == "" { // else it was counted before it waited
@@ -57,7 +58,7 @@ func (l *loop) dispatch(p *pool, now time.Time) {
 		case l.crowded(it):
 		case l.gated(it, now):
 		default:
-			l.start(p, it)
+			l.start(p, it, now)
 		}
 	}
 }
@@ -115,13 +116,14 @@ func (s *Scheduler) persist(op string, write func() error) error {
 }
 
 // start hands a task to its runner.
-func (l *loop) start(p *pool, it *item) {
+func (l *loop) start(p *pool, it *item, now time.Time) {
 	t := it.task
 	it.state = running
 	p.running++
 	l.count(it, -1)
 	l.addActive(it)
 	r := newRun(l.s, t, l.terms[it.Shard])
+	r.queued = it.queued(now)
 	it.run = r
 	l.takeSlots(it, r)
 	l.s.wg.Add(1)
@@ -153,6 +155,7 @@ func (l *loop) unstart(it *item) {
 	now := l.s.clock.now()
 	again := *it.task // what was to be written may still be on its way, and refers to the other one
 	again.RunAt = now.Add(retryStore)
+	it.seen = time.Time{}
 	unstarted(&again)
 	it.task = &again
 	l.count(it, 1)

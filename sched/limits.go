@@ -114,7 +114,7 @@ func (l *loop) standInLine(it *item, slot dts.Slot) {
 // unstarted takes back what begin noted in a task whose first attempt has not begun, after all.
 func unstarted(t *dts.Task) {
 	if t.Attempts == 0 {
-		t.StartedAt, t.LatenessUS, t.SLAMet = time.Time{}, nil, nil
+		t.StartedAt, t.LatenessUS, t.SLAMet, t.QueuedUS, t.Warnings = time.Time{}, nil, nil, 0, nil
 	}
 }
 

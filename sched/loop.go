@@ -37,6 +37,7 @@ type item struct {
 	task    *dts.Task          // from the claim on
 	spot    *lanes.Item[*item] // in the lanes
 	run     *run               // while running
+	seen    time.Time          // since when it waits for its slot: see see
 	turn    dts.LineKey        // of the line in which it waited, until it starts
 	waiters []func()           // called when it leaves claiming, deciding, running, recording or held
 }
@@ -85,12 +86,13 @@ type loop struct {
 	scanAt   time.Time // no scan before this, after one failed
 	lastScan time.Time
 
-	terms     dts.Terms            // of the shards that this server holds
-	paused    map[string]dts.Pause // recurring tasks
-	active    map[string][]*item   // of each recurring task that may not overlap: what runs, or is next
-	buffers   map[string]*buffer   // and what waits for that to end
-	asked     map[string][]*item   // what is due, while the store is asked whether another one is active
-	bufferAt  time.Time            // when to look again after those
+	terms     dts.Terms             // of the shards that this server holds
+	since     [dts.Shards]time.Time // when it got them
+	paused    map[string]dts.Pause  // recurring tasks
+	active    map[string][]*item    // of each recurring task that may not overlap: what runs, or is next
+	buffers   map[string]*buffer    // and what waits for that to end
+	asked     map[string][]*item    // what is due, while the store is asked whether another one is active
+	bufferAt  time.Time             // when to look again after those
 	blackouts []*blackout
 
 	queueLimits map[dts.LineKey]int   // of queues, by their lines

@@ -14,6 +14,7 @@ type metrics struct {
 
 	scheduled, started, succeeded, failed, retried, skipped, deleted prometheus.Counter
 	lateness, duration                                               prometheus.Histogram
+	warnings                                                         *prometheus.CounterVec
 }
 
 func newMetrics(s *Scheduler) *metrics {
@@ -28,6 +29,7 @@ func newMetrics(s *Scheduler) *metrics {
 		failed:    counter("dts_attempts_failed_total", "Attempts that did not succeed."),
 		retried:   counter("dts_attempts_retried_total", "Failed attempts that another one follows."),
 		skipped:   counter("dts_skips_total", "Skips recorded: single instants and ranges."),
+		warnings:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dts_warnings_total", Help: "Runs that were not as was asked for: started late, took long or short."}, []string{"warning"}),
 		deleted:   counter("dts_tasks_deleted_total", "Finished tasks deleted by retention."),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "dts_lateness_seconds", Help: "Start of an attempt minus when it was due.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 60, 300, 3600}}),
@@ -37,7 +39,7 @@ func newMetrics(s *Scheduler) *metrics {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.scheduled, m.started, m.succeeded, m.failed, m.retried, m.skipped, m.deleted, m.lateness, m.duration, gauges{m.s}}
+	return []prometheus.Collector{m.scheduled, m.started, m.succeeded, m.failed, m.retried, m.skipped, m.deleted, m.warnings, m.lateness, m.duration, gauges{m.s}}
 }
 
 // observe counts the end of an attempt.

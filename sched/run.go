@@ -14,20 +14,24 @@ type run struct {
 	s      *Scheduler
 	task   *dts.Task
 	number int
-	slots  []dts.Slot  // that it needs
-	inLine bool        // its task stands in a line, as far as the store knows
-	turn   dts.LineKey // the line from which it came
-	term   int64       // at which the task's shard was held when it began
+	slots  []dts.Slot    // that it needs
+	inLine bool          // its task stands in a line, as far as the store knows
+	turn   dts.LineKey   // the line from which it came
+	term   int64         // at which the task's shard was held when it began
+	queued time.Duration // how long the task waited for its slot
+	late   bool          // it starts later than was asked for
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex
-	rec     dts.Record  // of the start
-	show    *time.Timer // writes the start, if the run takes that long
-	process *dts.Process
-	shown   bool // the start is written, or about to be
-	ended   bool
-	away    bool // its shard goes, or has gone, to another server: its start is written at once
+	mu         sync.Mutex
+	rec        dts.Record  // of the start
+	show       *time.Timer // writes the start, if the run takes that long
+	long       *time.Timer // warns, if the run takes longer than was asked for; nil: nothing was
+	warnedLong bool
+	process    *dts.Process
+	shown      bool // the start is written, or about to be
+	ended      bool
+	away       bool // its shard goes, or has gone, to another server: its start is written at once
 	// What handOver waits for; nil when nobody does.
 	onStart, onEnd chan struct{}
 	startOn, endOn bool // the start, the end is on the disk, or was refused
@@ -79,11 +83,10 @@ func (r *run) begin() (began bool, full string) {
 	first := t.Delivery == dts.AtMostOnce || r.limited()
 	rec := dts.Record{Task: t, Term: r.term, Limited: r.limited(), Attempt: dts.Attempt{
 		TaskID: t.ID, TenantID: t.TenantID, Number: r.number, State: dts.AttemptRunning, Node: s.o.Node.ID,
-		PickedAt: t.PickedAt, StartedAt: now, LatenessUS: late,
+		PickedAt: t.PickedAt, StartedAt: now, LatenessUS: late, QueuedUS: r.queued.Microseconds(),
 	}}
 	if t.StartedAt.IsZero() {
-		met := !now.After(t.DueAt.Add(t.SLA()))
-		t.StartedAt, t.LatenessUS, t.SLAMet = now, &late, &met
+		r.noteFirst(now, &late)
 	}
 	if first {
 		if full, err := r.writeFirst(rec); full != "" || err != nil {
@@ -98,6 +101,7 @@ func (r *run) begin() (began bool, full string) {
 		show = 0
 	}
 	r.show = time.AfterFunc(show, r.writeStart)
+	r.watch()
 	r.mu.Unlock()
 	if first {
 		r.written(&rec)
@@ -108,6 +112,9 @@ func (r *run) begin() (began bool, full string) {
 		e := taskEvent(dts.EventStarted, t, now)
 		e.Status, e.Attempt, e.LatenessUS = string(dts.Running), r.number, late
 		s.bus.publish(e)
+	}
+	if r.late {
+		r.tell(t, dts.WarnLate)
 	}
 	return true, ""
 }
@@ -216,6 +223,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	defer r.mu.Unlock()
 	r.ended = true
 	r.show.Stop()
+	r.warnEnd(out.State, took)
 	rec := r.rec
 	rec.Process, rec.Output, rec.Shown = r.process, out.Output, r.shown
 	a := &rec.Attempt
@@ -223,7 +231,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	a.DurationUS = took.Microseconds()
 	a.CompletedAt = dts.Micros(a.StartedAt.Add(took))
 	a.HTTPStatus, a.ExitCode, a.CPUUS, a.MaxRSSBytes, a.OutputBytes = out.HTTPStatus, out.ExitCode, out.CPU.Microseconds(), out.MaxRSSBytes, out.Output.Total
-	rec.After = afterAttempt(r.task, a, out.Retryable, out.RetryAfter, rand.Float64())
+	rec.After = afterAttempt(rec.Task, a, out.Retryable, out.RetryAfter, rand.Float64())
 	r.s.m.observe(&rec)
 	r.s.loads.ended(r.task.TenantID, r.task.Queue, a.CompletedAt, took)
 	return &rec

@@ -13,6 +13,7 @@ import (
 func (l *loop) gain(set dts.ShardSet, terms dts.Terms, paused map[string]dts.Pause) {
 	for _, n := range set.List() {
 		l.terms[n] = terms[n]
+		l.since[n] = l.s.clock.now()
 	}
 	maps.Copy(l.paused, paused)
 	l.readLines(set)

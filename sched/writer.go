@@ -25,9 +25,10 @@ type writer struct {
 
 // pendingRecord is a record of a run and, for the end of an attempt, the item that it ends.
 type pendingRecord struct {
-	it  *item
-	run *run
-	rec *dts.Record
+	it    *item
+	run   *run
+	rec   *dts.Record
+	again bool // a start that was written before; where it is refused, nothing is lost
 }
 
 func newWriter(s *Scheduler) *writer {
@@ -111,7 +112,9 @@ func (w *writer) put(batch []pendingRecord) (refused []pendingRecord, reason err
 		}
 		return refused, reason
 	case s.o.Refused(err):
-		refused, reason = batch, err
+		if !batch[0].again {
+			refused, reason = batch, err
+		}
 	default:
 		return nil, nil // the scheduler ends; recovery finds the attempt
 	}

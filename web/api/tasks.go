@@ -79,7 +79,12 @@ func (h *Handler) getTask(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.Store.Task(c, c.p.TenantID, id)
+	t, err := h.Store.Task(c, c.p.TenantID, id)
+	if err != nil {
+		return nil, err
+	}
+	t.Breakdown = t.Timing(h.Now())
+	return t, nil
 }
 
 func (h *Handler) modifyTask(c *call) (any, error) {
