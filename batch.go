@@ -50,24 +50,6 @@ type Batch struct {
 	CompletedAt time.Time `json:"completed_at,omitzero" doc:"when it is done: when the last one ended"`
 }
 
-// BulkVerb is a verb on many tasks at once, by ids or by filter.
-type BulkVerb string
-
-const (
-	BulkCancel BulkVerb = "cancel" // PENDING and RUNNING tasks
-	BulkRetry  BulkVerb = "retry"  // FAILED, CANCELLED and SKIPPED tasks; by default FAILED ones: the dead letters
-	BulkDelete BulkVerb = "delete" // tasks that do not run; by default those that have ended
-	BulkPause  BulkVerb = "pause"  // PENDING tasks
-	BulkResume BulkVerb = "resume" // paused tasks
-)
-
-// BulkResult is what a bulk verb did, or with a dry run would do.
-type BulkResult struct {
-	Matched int  `json:"matched" doc:"tasks that the filter selects and whose state allows it"`
-	Done    int  `json:"done" doc:"of those, how many it was done to; 0 for a dry run"`
-	DryRun  bool `json:"dry_run,omitempty"`
-}
-
 // Retention says how long finished tasks are kept. Zero fields set no limit of their own.
 type Retention struct {
 	Seconds float64 `json:"seconds,omitempty" doc:"after their end"`

@@ -9,13 +9,27 @@ type TaskFilter struct {
 	Statuses        []Status
 	Queue           string
 	Name            string // exact
+	NamePrefix      string // the name begins so
+	Error           string // last_error contains it; a to z match A to Z
 	Labels          map[string]string
 	CreatedBy       string
 	RecurringTaskID string
 	BatchID         string
-	From, To        time.Time // run_at in [From, To)
+	DedupeKey       string
+	ConcurrencyKey  string
+	WaitsFor        Reason    // PENDING tasks that it keeps from starting
+	NotPaused       bool      // leaves out PENDING tasks that are paused
+	From, To        time.Time // run_at in [From, To); due_at of a task that is paused
+	EndedBefore     time.Time // completed_at before this
 	Cursor          string    // from the page before
 	Limit           int       // 1 to 1000
+}
+
+// Selects reports whether the filter leaves out anything of its tenant.
+func (f *TaskFilter) Selects() bool {
+	return len(f.IDs) > 0 || len(f.Statuses) > 0 || f.Queue != "" || f.Name != "" || f.NamePrefix != "" || f.Error != "" || len(f.Labels) > 0 ||
+		f.CreatedBy != "" || f.RecurringTaskID != "" || f.BatchID != "" || f.DedupeKey != "" || f.ConcurrencyKey != "" || f.WaitsFor != "" ||
+		!f.From.IsZero() || !f.To.IsZero() || !f.EndedBefore.IsZero()
 }
 
 // RecurringFilter selects recurring tasks of one tenant, newest first.

@@ -79,7 +79,7 @@ const (
 type Reason string
 
 const (
-	ReasonPaused    Reason = "PAUSED"    // the recurring task was paused
+	ReasonPaused    Reason = "PAUSED"    // the recurring task was paused; as what a PENDING task waits for: it is paused itself
 	ReasonOverlap   Reason = "OVERLAP"   // the previous run was still active
 	ReasonCatchUp   Reason = "CATCH_UP"  // missed, and the catch-up mode runs another instant instead
 	ReasonExpired   Reason = "EXPIRED"   // expires_at had passed
@@ -246,9 +246,11 @@ func (p *TaskPatch) Apply(t *Task, now time.Time) (*Task, error) {
 	if p.RunAt != nil {
 		at := Micros(*p.RunAt)
 		checkRunAt(&f, "run_at", at, now)
-		n.RunAt, n.DueAt = at, at
-		n.MissAt, n.WaitsFor = time.Time{}, ""
+		n.DueAt, n.MissAt = at, time.Time{}
 		n.Moved = n.RecurringTaskID != ""
+		if t.WaitsFor != ReasonPaused { // else it stays so, and is due then when it is resumed
+			n.RunAt, n.WaitsFor = at, ""
+		}
 	} else if t.Line() != "" {
 		n.RunAt, n.WaitsFor = Micros(now), "" // it is decided anew, and keeps its place if it must wait again
 	}

@@ -466,8 +466,8 @@ func TestClusterVerbs(t *testing.T) {
 		elsewhere("pause", err)
 		_, err = b.s.TriggerRecurring(b.ctx, dts.DefaultTenant, r.ID, "me")
 		elsewhere("trigger", err)
-		if n, err := b.s.BulkCancel(b.ctx, dts.TaskFilter{TenantID: dts.DefaultTenant}, "me"); n != 0 || err != nil {
-			t.Errorf("%d tasks were cancelled from elsewhere, %v", n, err)
+		if n, err := b.s.Bulk(b.ctx, dts.BulkChange{Verb: dts.BulkCancel, Filter: dts.TaskFilter{TenantID: dts.DefaultTenant}}); n.Matched != 0 || err != nil {
+			t.Errorf("%+v was cancelled from elsewhere, %v", n, err)
 		}
 		for _, id := range []string{waits.ID, runs.ID} {
 			if k := a.do(id, dts.Cancel); k.Status != dts.Cancelled {

@@ -468,6 +468,10 @@ func (s *Scheduler) claimChunk(w *waitHeap, chunk []*item) {
 			case it.lost:
 				l.count(it, -1)
 				l.leave(it)
+			case t != nil && t.RunAt.After(now.Add(2*claimAhead)): // it was put off, or paused, after its entry had been read
+				l.count(it, -1)
+				l.drop(it)
+				l.add(t.Entry(), nil)
 			case t != nil:
 				it.task = t
 				l.toClaimed(it, now)

@@ -41,6 +41,7 @@ type Store interface {
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	Unfinished(ctx context.Context, tenant, dedupeKey string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
+	CountTasks(ctx context.Context, f dts.TaskFilter) (int, error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)

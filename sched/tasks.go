@@ -30,12 +30,20 @@ func (s *Scheduler) DoTask(ctx context.Context, tenant, id string, v dts.Verb, a
 	})
 }
 
+// pausedFor is how far ahead the run_at of a paused task is: as far as a time can be. It is out of the loop's sight until
+// somebody resumes it.
+const pausedFor = dts.FutureAllowed
+
 // effect makes the change that an effect means; the zero Change where there is nothing to do.
 func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.Change {
 	now := dts.Micros(s.clock.now())
 	n := *old
 	c := dts.Change{Old: old, New: &n}
 	planned := old.Origin == dts.OriginSchedule && old.Status == dts.Pending && old.Attempts == 0
+	paused := old.Status == dts.Pending && old.WaitsFor == dts.ReasonPaused
+	if paused {
+		n.RunAt = old.EligibleAt() // not that of the pause, whatever becomes of it
+	}
 	switch effect {
 	case dts.SetCancel:
 		n.Status, n.CompletedAt, n.LastError, n.WaitsFor = dts.Cancelled, now, "cancelled by "+actor, ""
@@ -61,6 +69,24 @@ func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.C
 			n.NextAttemptAt = now
 		}
 		n.Moved = n.RecurringTaskID != ""
+	case dts.Suspend:
+		if paused {
+			return dts.Change{}
+		}
+		n.RunAt, n.MissAt, n.WaitsFor = dts.Micros(now.Add(pausedFor)), time.Time{}, dts.ReasonPaused
+		n.Moved = n.RecurringTaskID != "" // somebody has decided about it: a new plan leaves it alone
+	case dts.Unsuspend:
+		if !paused {
+			return dts.Change{}
+		}
+		n.WaitsFor = ""
+		switch { // how long it was paused is nobody's lateness
+		case n.RunAt.After(now):
+		case old.Attempts > 0:
+			n.RunAt, n.NextAttemptAt = now, now
+		default:
+			n.RunAt, n.DueAt = now, now
+		}
 	case dts.Remove:
 		c.New = nil
 		if planned {
@@ -209,95 +235,4 @@ func (s *Scheduler) onRunning(ctx context.Context, tenant, id string, v dts.Verb
 	case <-ctx.Done():
 		return nil, dts.Errorf(dts.ErrUnavailable, "the run is being stopped, but has not ended yet: %w", ctx.Err())
 	}
-}
-
-// bulkChunk is how many tasks a bulk change takes at a time.
-const bulkChunk = 500
-
-// BulkCancel cancels the PENDING and RUNNING tasks that the filter selects and returns how many. What it had
-// done when an error came stays done.
-func (s *Scheduler) BulkCancel(ctx context.Context, f dts.TaskFilter, actor string) (int, error) {
-	if f.Statuses == nil {
-		f.Statuses = []dts.Status{dts.Pending, dts.Running}
-	}
-	f.Limit, f.Cursor = bulkChunk, ""
-	n := 0
-	for {
-		page, err := s.o.Store.Tasks(ctx, f)
-		if err != nil {
-			return n, err
-		}
-		done, err := s.cancelMany(ctx, page.Items, actor)
-		n += done
-		if err != nil || page.Next == "" {
-			return n, err
-		}
-		f.Cursor = page.Next
-	}
-}
-
-func (s *Scheduler) cancelMany(ctx context.Context, tasks []*dts.Task, actor string) (n int, err error) {
-	byID := make(map[string]*dts.Task, len(tasks))
-	ids := make([]string, 0, len(tasks))
-	for _, t := range tasks {
-		if !t.Status.Terminal() && s.responsible(t) {
-			byID[t.ID] = t
-			ids = append(ids, t.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return 0, nil
-	}
-	running, err := s.hold(ctx, ids...)
-	if err != nil {
-		return 0, err
-	}
-	for _, id := range running {
-		delete(byID, id)
-	}
-	taken := make([]string, 0, len(byID))
-	changed := map[string]*dts.Task{}
-	var changes []dts.Change
-	for _, id := range ids {
-		if t := byID[id]; t != nil {
-			taken = append(taken, id)
-			if t.Status == dts.Pending {
-				c := s.effect(t, dts.SetCancel, actor)
-				s.unclaim(c.New)
-				changes = append(changes, c)
-			}
-		}
-	}
-	write, err := begun(ctx)
-	if err == nil {
-		err = s.o.Store.Change(write, s.fence(), changes, s.clock.now())
-	}
-	switch {
-	case err == nil:
-		for _, c := range changes {
-			s.changed(c, changed)
-		}
-		n = len(changes)
-		s.release(taken, changed)
-	case s.o.Refused(err): // one of them has changed since it was listed: one by one
-		s.release(taken, nil)
-		running = append(running, taken...)
-	case unsettled(err):
-		s.settle(nil, taken)
-		return 0, err
-	default:
-		s.release(taken, nil)
-		return 0, err
-	}
-	for _, id := range running {
-		t, err := s.DoTask(ctx, tasks[0].TenantID, id, dts.Cancel, actor)
-		switch code := dts.CodeOf(err); {
-		case err == nil && t.Status == dts.Cancelled:
-			n++
-		case err == nil || code == dts.ErrConflict || code == dts.ErrNotFound || code == dts.ErrElsewhere: // it ended first, or has gone
-		default:
-			return n, err
-		}
-	}
-	return n, nil
 }

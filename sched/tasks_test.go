@@ -290,30 +290,6 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-func TestBulkCancel(t *testing.T) {
-	inWorld(t, func(o *sched.Options) { o.HTTPSlots = 3 }, func(w *world) {
-		w.run.behave(takes(time.Hour))
-		for i := range 700 {
-			w.add(time.Duration(i%3)*time.Minute, func(t *dts.Task) { t.Queue = "q" })
-		}
-		keep := w.add(time.Hour, nil)
-		w.settle(time.Second)
-		n, err := w.s.BulkCancel(w.ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, Queue: "q"}, "tester")
-		if err != nil || n != 700 {
-			t.Fatalf("cancelled %d, %v; want 700", n, err)
-		}
-		w.settle(time.Hour)
-		w.run.behave(nil)
-		w.settle(2 * time.Hour)
-		if got := w.task(keep.ID); got.Status != dts.Success {
-			t.Errorf("the task outside the filter is %s", got.Status)
-		}
-		if n := len(w.run.list()); n != 4 {
-			t.Errorf("%d starts, want 3 before the cancel and 1 after", n)
-		}
-	})
-}
-
 // TestHeapIsBounded: more tasks than the heap holds, inserted and due in random order, all fire on time.
 func TestHeapIsBounded(t *testing.T) {
 	inWorld(t, func(o *sched.Options) { o.HeapLimit, o.ClaimLimit = 40, 20 }, func(w *world) {

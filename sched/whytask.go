@@ -73,12 +73,14 @@ func (f *taskFacts) pending() string {
 	due := fmt.Sprintf("it was due at %s", f.say(t.DueAt))
 	if t.RunAt.After(t.DueAt) && t.Attempts > 0 {
 		at := t.RunAt
-		if t.Line() != "" { // that is when it is looked at again at the latest
+		if t.Line() != "" || t.WaitsFor == dts.ReasonPaused { // that is when it is looked at again at the latest
 			at = t.EligibleAt()
 		}
 		due = fmt.Sprintf("attempt %d was due at %s", t.Attempts+1, f.say(at))
 	}
 	switch s := f.server; {
+	case t.WaitsFor == dts.ReasonPaused:
+		return f.paused(due)
 	case t.Unresolved > 0:
 		return fmt.Sprintf("it waits for %s", count(t.Unresolved, "task")+" that it depends on")
 	case t.WaitsFor == dts.ReasonOverlap && !t.DueAt.After(f.now):
@@ -108,6 +110,22 @@ func (f *taskFacts) pending() string {
 		return fmt.Sprintf("%s, and waits for a slot: all %d that this server has for tasks of its kind are in use", due, s.slots)
 	}
 	return due + ", and starts in a moment"
+}
+
+// paused is the answer for a task that somebody has paused.
+func (f *taskFacts) paused(due string) string {
+	t := f.t
+	if at := t.EligibleAt(); at.After(f.now) {
+		due = "it is due at " + f.say(at)
+		if t.Attempts > 0 {
+			due = fmt.Sprintf("attempt %d is due at %s", t.Attempts+1, f.say(at))
+		}
+	}
+	text := "it is paused: " + due + ", and does not start before somebody resumes it"
+	if t.Unresolved > 0 {
+		text += "; it also waits for " + count(t.Unresolved, "task") + " that it depends on"
+	}
+	return text
 }
 
 // notYet is the answer for a task whose time is to come.

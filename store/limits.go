@@ -15,10 +15,10 @@ const (
 		NOT EXISTS (SELECT 1 FROM slots WHERE tenant_id = ?1 AND line = ?2 AND task_id = ?3 AND number = ?4)
 		AND (SELECT count(*) FROM slots WHERE tenant_id = ?1 AND line = ?2 AND task_id <> ?3) >= ?5`
 
-	// As startTask; and the task stands in no line any more.
+	// As startTask; and the task stands in no line any more. Who was read as the next in line may have been paused since.
 	startInLine = `UPDATE tasks SET status = 'RUNNING', unresolved_dependencies_count = 0, attempts = ?1, term = ?2, node = ?3, picked_at = ?4, started_at = ?5, lateness_us = ?6, sla_met = ?7,
 			run_at = ?9, waits_for = NULL, line = NULL, queued_us = ?10, warnings = ?11
-		WHERE task_id = ?8 AND (status = 'PENDING' AND attempts = ?1 - 1 OR status = 'RUNNING' AND attempts = ?1 AND term = ?2)`
+		WHERE task_id = ?8 AND (status = 'PENDING' AND attempts = ?1 - 1 AND waits_for IS NOT 'PAUSED' OR status = 'RUNNING' AND attempts = ?1 AND term = ?2)`
 
 	assertStarted = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
 		SELECT 1 FROM tasks WHERE task_id = ? AND status = 'RUNNING' AND attempts = ? AND term = ?)`

@@ -193,18 +193,8 @@ func (s *Store) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task
 	if err != nil {
 		return page, err
 	}
-	// The window is the next scanLimit rows; the filter applies inside it. It narrows to an index where one fits.
-	var window string
-	var args []any
-	switch {
-	case len(f.IDs) > 0:
-		window, args = `SELECT seq FROM tasks WHERE task_id IN (SELECT value FROM json_each(?)) AND seq < ?`, []any{jsonOf(f.IDs), before}
-	case f.RecurringTaskID != "":
-		window, args = `SELECT seq FROM tasks WHERE recurring_task_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.RecurringTaskID, before, scanLimit}
-	case len(f.Statuses) == 1 && rare(f.Statuses[0]):
-		window = `SELECT seq FROM tasks WHERE status = ? AND status <> 'PENDING' AND status <> 'SUCCESS' AND seq < ? ORDER BY seq DESC LIMIT ?`
-		args = []any{string(f.Statuses[0]), before, scanLimit}
-	default:
+	window, args := narrow(f, before)
+	if window == "" {
 		return s.newestTasks(ctx, f, before)
 	}
 	list, err := s.filterTasks(ctx, f, `seq IN (`+window+`)`, args)
@@ -224,6 +214,52 @@ func (s *Store) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task
 		page.Next = formatCursor(last)
 	}
 	return page, nil
+}
+
+// narrow returns a query for the next scanLimit rows, as seq, that an index finds for a filter: its window. The filter
+// applies inside it. "" where no index fits.
+func narrow(f dts.TaskFilter, before int64) (window string, args []any) {
+	switch {
+	case len(f.IDs) > 0:
+		return `SELECT seq FROM tasks WHERE task_id IN (SELECT value FROM json_each(?)) AND seq < ?`, []any{jsonOf(f.IDs), before}
+	case f.BatchID != "":
+		return `SELECT seq FROM tasks WHERE batch_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.BatchID, before, scanLimit}
+	case f.RecurringTaskID != "":
+		return `SELECT seq FROM tasks WHERE recurring_task_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.RecurringTaskID, before, scanLimit}
+	case f.WaitsFor != "":
+		return `SELECT seq FROM tasks WHERE waits_for = ? AND status = 'PENDING' AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{string(f.WaitsFor), before, scanLimit}
+	case len(f.Statuses) == 1 && rare(f.Statuses[0]):
+		return `SELECT seq FROM tasks WHERE status = ? AND status <> 'PENDING' AND status <> 'SUCCESS' AND seq < ? ORDER BY seq DESC LIMIT ?`,
+			[]any{string(f.Statuses[0]), before, scanLimit}
+	}
+	return "", nil
+}
+
+// CountTasks counts the tasks that a filter selects, looking at a bounded number of rows at a time.
+func (s *Store) CountTasks(ctx context.Context, f dts.TaskFilter) (count int, err error) {
+	where, more := taskWhere(f)
+	for before := maxSeq; ; {
+		window, args := narrow(f, before)
+		if window == "" {
+			var newest int64
+			if _, err := s.one(ctx, "count tasks", Stmt{`SELECT coalesce(max(seq), 0) FROM tasks WHERE seq < ?`, []any{before}}, &newest); err != nil || newest == 0 {
+				return count, err
+			}
+			window, args = `SELECT seq FROM tasks WHERE seq > ? AND seq <= ?`, []any{newest - scanLimit, newest}
+		}
+		var n int
+		var seen, last int64
+		if _, err := s.one(ctx, "count tasks", Stmt{`WITH w AS MATERIALIZED (` + window + `)
+			SELECT (SELECT count(*) FROM tasks WHERE seq IN (SELECT seq FROM w)` + where + `), (SELECT count(*) FROM w), (SELECT coalesce(min(seq), 0) FROM w)`,
+			slices.Concat(args, more)}, &n, &seen, &last); err != nil {
+			return count, err
+		}
+		count += n
+		if seen == 0 || len(f.IDs) > 0 {
+			return count, nil
+		}
+		before = last
+	}
 }
 
 // newestTasks lists tasks that no index finds. Its window is a range of seq, which holds at most as many rows as
@@ -266,6 +302,9 @@ func fullPage(list []*dts.Task, limit int) (page dts.Page[*dts.Task]) {
 
 func rare(s dts.Status) bool { return s != dts.Pending && s != dts.Success }
 
+// likeEscaper makes a text of a LIKE pattern with ESCAPE '\' mean itself.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
 // taskWhere is the filter as conditions. Its text depends only on which fields are set.
 func taskWhere(f dts.TaskFilter) (where string, args []any) {
 	var b strings.Builder
@@ -284,6 +323,12 @@ func taskWhere(f dts.TaskFilter) (where string, args []any) {
 	if f.Name != "" {
 		and("name = ?", f.Name)
 	}
+	if f.NamePrefix != "" {
+		and("substr(name, 1, length(?)) = ?", f.NamePrefix, f.NamePrefix)
+	}
+	if f.Error != "" {
+		and(`last_error LIKE ? ESCAPE '\'`, "%"+likeEscaper.Replace(f.Error)+"%")
+	}
 	if f.CreatedBy != "" {
 		and("created_by = ?", f.CreatedBy)
 	}
@@ -293,11 +338,27 @@ func taskWhere(f dts.TaskFilter) (where string, args []any) {
 	if f.BatchID != "" {
 		and("batch_id = ?", f.BatchID)
 	}
+	if f.DedupeKey != "" {
+		and("dedupe_key = ?", f.DedupeKey)
+	}
+	if f.ConcurrencyKey != "" {
+		and("CASE WHEN spec <> '' THEN spec ->> '$.concurrency_key' END = ?", f.ConcurrencyKey)
+	}
+	if f.WaitsFor != "" { // what has started since still has it: see scanTask
+		and("waits_for = ? AND status = 'PENDING' AND (attempts = 0 OR run_at IS NOT next_attempt_at)", string(f.WaitsFor))
+	}
+	if f.NotPaused {
+		and("(waits_for IS NOT 'PAUSED' OR status <> 'PENDING')")
+	}
+	const at = "CASE WHEN waits_for IS 'PAUSED' THEN due_at ELSE run_at END"
 	if !f.From.IsZero() {
-		and("run_at >= ?", f.From.UnixMicro())
+		and(at+" >= ?", f.From.UnixMicro())
 	}
 	if !f.To.IsZero() {
-		and("run_at < ?", f.To.UnixMicro())
+		and(at+" < ?", f.To.UnixMicro())
+	}
+	if !f.EndedBefore.IsZero() {
+		and("completed_at < ?", f.EndedBefore.UnixMicro())
 	}
 	if len(f.Labels) > 0 {
 		and(`NOT EXISTS (SELECT 1 FROM json_each(?) AS want WHERE NOT EXISTS (

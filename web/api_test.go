@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"dts"
 	"dts/web/api"
 )
+
+const noID = "01890000-0000-7000-8000-000000000000"
 
 const httpTask = `{"target_type":"HTTP_CALLBACK","target_config":{"url":"https://example.com/x"}`
 
@@ -130,6 +133,15 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/tasks/bulk", `{"tasks":[` + strings.Repeat(`{},`, dts.MaxBulk) + `{}]}`, 413, `there are more than 10000 tasks; send them in several requests`},
 		{"POST", "/tasks/bulk-cancel", `{}`, 422, `ids: is missing or empty; give ids or filter`},
 		{"POST", "/tasks/bulk-cancel", `{"filter":{}}`, 422, `filter: is empty, which would cancel everything; give at least one field, for example status`},
+		{"POST", "/tasks/bulk-retry", `{"filter":{}}`, 422, `filter: is empty, which would retry everything; give at least one field, for example status`},
+		{"POST", "/tasks/bulk-retry", `{"filter":{"status":["PENDING"]}}`, 422, `filter.status: only FAILED, CANCELLED and SKIPPED tasks can be retried`},
+		{"POST", "/tasks/bulk-cancel", `{"filter":{"status":["FAILED"]}}`, 422, `filter.status: only PENDING and RUNNING tasks can be cancelled`},
+		{"POST", "/tasks/bulk-delete", `{"filter":{"status":["RUNNING"]}}`, 422, `filter.status: only PENDING, SUCCESS, FAILED, CANCELLED and SKIPPED tasks can be deleted`},
+		{"POST", "/tasks/bulk-pause", `{"filter":{"status":["DONE"]}}`, 422, `filter.status: "DONE" is not known; use PENDING, RUNNING, SUCCESS, FAILED, CANCELLED or SKIPPED`},
+		{"POST", "/tasks/bulk-resume", `{"filter":{"waits_for":"QUEUE"}}`, 422, `filter.waits_for: only PAUSED tasks can be resumed`},
+		{"POST", "/tasks/bulk-retry", `{"filter":{"waits_for":"PAUSED"}}`, 422, `filter.waits_for: only FAILED, CANCELLED and SKIPPED tasks can be retried`},
+		{"POST", "/tasks/bulk-pause", `{"filter":{"waits_for":"ME","error":"\u0000","batch_id":"x"}}`, 422, `filter.waits_for: "ME" is not known; use OVERLAP, BLACKOUT, CONCURRENCY, QUEUE or PAUSED | filter: holds a NUL byte | filter.batch_id: is not an id; ids are 36 characters long, lower-case hexadecimal with hyphens`},
+		{"GET", "/tasks?waits_for=PAUSED,QUEUE", ``, 422, `waits_for: is given more than once; ask for one`},
 		{"POST", "/tasks/bulk-cancel", `{"ids":["x"],"filter":{"queue":"a"}}`, 422, `ids[0]: is not an id; ids are 36 characters long, lower-case hexadecimal with hyphens | filter: cannot be set together with ids; keep one`},
 		{"POST", "/recurring-tasks", recurring + `}`, 422, `cron: is missing; give cron, interval_seconds or rrule`},
 		{"POST", "/recurring-tasks", recurring + `,"cron":"61 * * * *"}`, 422, `cron: minute field "61": must be 0-59`},
@@ -239,8 +251,43 @@ func TestBulk(t *testing.T) {
 		t.Errorf("again: %d %s", status, body)
 	}
 	status, _, body = s.call(t, "POST", "/tasks/bulk-cancel", `{"filter":{"status":["PENDING"],"labels":{"a":"b"},"from":"2026-01-01T00:00:00Z"}}`)
-	if status != 200 || body != "{\"cancelled\":7}\n" || s.filter.Labels["a"] != "b" || s.filter.TenantID != dts.DefaultTenant || s.filter.From.IsZero() || s.actor != "admin" {
+	if status != 200 || body != "{\"matched\":9,\"done\":7,\"cancelled\":7}\n" || s.filter.Labels["a"] != "b" || s.filter.TenantID != dts.DefaultTenant || s.filter.From.IsZero() || s.actor != "admin" {
 		t.Errorf("bulk-cancel: %d %s %+v", status, body, s.filter)
+	}
+}
+
+func TestBulkVerbs(t *testing.T) {
+	s := start(t, nil)
+	for _, tt := range []struct {
+		verb, body, want string
+		f                dts.TaskFilter
+	}{
+		{"retry", `{"filter":{"queue":"q","error":"503"}}`, `{"matched":9,"done":7}`,
+			dts.TaskFilter{Queue: "q", Error: "503", Statuses: []dts.Status{dts.Failed}, EndedBefore: now}},
+		{"retry", `{"ids":["` + noID + `"],"dry_run":true}`, `{"matched":9,"done":0,"dry_run":true}`,
+			dts.TaskFilter{IDs: []string{noID}, Statuses: []dts.Status{dts.Failed, dts.Cancelled, dts.Skipped}, EndedBefore: now}},
+		{"delete", `{"filter":{"name_prefix":"old-"}}`, `{"matched":9,"done":7}`,
+			dts.TaskFilter{NamePrefix: "old-", Statuses: []dts.Status{dts.Success, dts.Failed, dts.Cancelled, dts.Skipped}}},
+		{"delete", `{"ids":["` + noID + `"]}`, `{"matched":9,"done":7}`,
+			dts.TaskFilter{IDs: []string{noID}, Statuses: []dts.Status{dts.Pending, dts.Success, dts.Failed, dts.Cancelled, dts.Skipped}}},
+		{"pause", `{"filter":{"concurrency_key":"k","dedupe_key":"d"}}`, `{"matched":9,"done":7}`,
+			dts.TaskFilter{ConcurrencyKey: "k", DedupeKey: "d", Statuses: []dts.Status{dts.Pending}, NotPaused: true}},
+		{"resume", `{"filter":{"status":["PENDING"]}}`, `{"matched":9,"done":7}`,
+			dts.TaskFilter{Statuses: []dts.Status{dts.Pending}, WaitsFor: dts.ReasonPaused}},
+	} {
+		status, _, body := s.call(t, "POST", "/tasks/bulk-"+tt.verb, tt.body)
+		tt.f.TenantID = dts.DefaultTenant
+		if status != 200 || strings.TrimSpace(body) != tt.want || s.bulk.Verb != dts.BulkVerb(tt.verb) || !reflect.DeepEqual(s.filter, tt.f) {
+			t.Errorf("%s %s: %d %s %+v", tt.verb, tt.body, status, body, s.filter)
+		}
+	}
+	_, _, body := s.call(t, "POST", "/tasks/bulk", `{"tasks":[`+httpTask+`},`+httpTask+`}]}`)
+	id := decodeAs[api.BulkAnswer](t, body).BatchID
+	if status, _, body := s.call(t, "GET", "/batches/"+id, ""); status != 200 || decodeAs[dts.Batch](t, body).Total != 2 {
+		t.Errorf("batch: %d %s", status, body)
+	}
+	if status, _, body := s.call(t, "GET", "/batches/"+noID, ""); status != 404 {
+		t.Errorf("no batch: %d %s", status, body)
 	}
 }
 

@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -38,8 +39,13 @@ func TestClient(t *testing.T) {
 	}
 	bulk, err := c.CreateTasks(ctx, []api.TaskRequest{{Spec: spec}, {Spec: spec, Delay: "5s"}})
 	check("CreateTasks", err == nil && len(bulk.Items) == 2, err)
-	n, err := c.CancelTasks(ctx, api.BulkCancelRequest{IDs: []string{id}})
-	check("CancelTasks", n == 7, err)
+	done, err := c.Bulk(ctx, dts.BulkChange{Verb: dts.BulkCancel, Filter: dts.TaskFilter{IDs: []string{id}}})
+	check("Bulk", done == dts.BulkResult{Matched: 9, Done: 7} && s.bulk.Verb == dts.BulkCancel && len(s.filter.IDs) == 1, err)
+	want := dts.TaskFilter{Statuses: []dts.Status{dts.Pending}, Queue: "q", Name: "n", NamePrefix: "p", Error: "e", Labels: map[string]string{"a": "b"}, CreatedBy: "c",
+		RecurringTaskID: id, BatchID: id, DedupeKey: "d", ConcurrencyKey: "k", WaitsFor: dts.ReasonPaused, From: now, To: now.Add(time.Hour)}
+	done, err = c.Bulk(ctx, dts.BulkChange{Verb: dts.BulkDelete, Filter: want, DryRun: true})
+	want.TenantID = dts.DefaultTenant
+	check("Bulk", done == dts.BulkResult{Matched: 9, DryRun: true} && reflect.DeepEqual(s.filter, want), err)
 	count := 0
 	for task, err := range c.AllTasks(ctx, dts.TaskFilter{Limit: 2, Statuses: []dts.Status{dts.Pending}, Labels: map[string]string{"a": "b"}, From: now}) {
 		check("AllTasks", task != nil, err)

@@ -36,6 +36,7 @@ type fake struct {
 	subs            []chan dts.Event
 	subbed          chan struct{} // receives once per subscription
 	filter          dts.TaskFilter
+	bulk            dts.BulkChange
 	recurringFilter dts.RecurringFilter
 	patch           dts.TaskPatch
 	recurringPatch  dts.RecurringPatch
@@ -192,9 +193,25 @@ func (f *fake) DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor 
 	return t, err
 }
 
-func (f *fake) BulkCancel(_ context.Context, q dts.TaskFilter, actor string) (int, error) {
-	f.filter, f.actor = q, actor
-	return 7, f.err
+func (f *fake) Bulk(_ context.Context, c dts.BulkChange) (dts.BulkResult, error) {
+	f.filter, f.actor, f.bulk = c.Filter, c.Actor, c
+	if c.DryRun {
+		return dts.BulkResult{Matched: 9, DryRun: true}, f.err
+	}
+	return dts.BulkResult{Matched: 9, Done: 7}, f.err
+}
+
+func (f *fake) Batch(_ context.Context, tenant, id string) (*dts.Batch, error) {
+	b := &dts.Batch{ID: id}
+	for _, t := range f.tasks {
+		if t.TenantID == tenant && t.BatchID == id {
+			b.Total++
+		}
+	}
+	if b.Total == 0 {
+		return nil, dts.Errorf(dts.ErrNotFound, "there is no task of a batch %s", id)
+	}
+	return b, nil
 }
 
 func (f *fake) CreateRecurring(_ context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error) {

@@ -264,8 +264,8 @@ func TestAnyServerServesAnything(t *testing.T) {
 		k.Queue = "bulk"
 		s[i%3].create(t, k)
 	}
-	if n, err := b.scheduler.BulkCancel(ctx, dts.TaskFilter{TenantID: tenant, Queue: "bulk"}, "alice"); n != 30 || err != nil {
-		t.Errorf("bulk-cancel: %d, %v", n, err)
+	if n, err := b.scheduler.Bulk(ctx, dts.BulkChange{Verb: dts.BulkCancel, Filter: dts.TaskFilter{TenantID: tenant, Queue: "bulk"}, Actor: "alice"}); n.Done != 30 || n.Matched != 30 || err != nil {
+		t.Errorf("bulk-cancel: %+v, %v", n, err)
 	}
 
 	// One stops: what it had is done by the others, asked at once.

@@ -415,7 +415,7 @@ func (w *world) bulkCancel() {
 		return
 	}
 	w.request("bulk cancel", ids, func(ctx context.Context, p *proc) error {
-		_, err := p.s.BulkCancel(ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, IDs: ids}, "sim")
+		_, err := p.s.Bulk(ctx, dts.BulkChange{Verb: dts.BulkCancel, Filter: dts.TaskFilter{TenantID: dts.DefaultTenant, IDs: ids}, Actor: "sim"})
 		return err
 	})
 }

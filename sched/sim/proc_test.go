@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -354,6 +355,12 @@ func (p *proc) Task(ctx context.Context, tenant, id string) (t *dts.Task, err er
 func (p *proc) Tasks(ctx context.Context, f dts.TaskFilter) (page dts.Page[*dts.Task], err error) {
 	err = p.read(ctx, func() { page = p.w.db.list(f) })
 	return page, err
+}
+
+func (p *proc) CountTasks(ctx context.Context, f dts.TaskFilter) (n int, err error) {
+	f.Limit = math.MaxInt
+	page, err := p.Tasks(ctx, f)
+	return len(page.Items), err
 }
 
 func (p *proc) Attempts(ctx context.Context, _, id string) (list []*dts.Attempt, err error) {

@@ -21,6 +21,8 @@ type Store interface {
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	// Tasks returns a page of the tasks that match, newest first.
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
+	// Batch counts the tasks of a bulk request, or returns dts.ErrNotFound when none is stored.
+	Batch(ctx context.Context, tenant, id string) (*dts.Batch, error)
 	// Attempts returns the attempts of a task, first one first.
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	// Output returns what an attempt that has ended printed, or dts.ErrNotFound when nothing is kept.
@@ -53,11 +55,11 @@ type Scheduler interface {
 	CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
 	// ModifyTask applies a patch to a pending task.
 	ModifyTask(ctx context.Context, tenant, id string, p dts.TaskPatch) (*dts.Task, error)
-	// DoTask applies a verb: cancel, retry, force-complete, run-now or delete. A deleted task is returned
+	// DoTask applies a verb: cancel, retry, force-complete, run-now, pause, resume or delete. A deleted task is returned
 	// as it was.
 	DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error)
-	// BulkCancel cancels the PENDING and RUNNING tasks that match and says how many there were.
-	BulkCancel(ctx context.Context, f dts.TaskFilter, actor string) (cancelled int, err error)
+	// Bulk does a verb to the tasks that match, or counts them. The result counts what was done also where there is an error.
+	Bulk(ctx context.Context, c dts.BulkChange) (dts.BulkResult, error)
 	// CreateRecurring creates a recurring task, normalized already.
 	CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error)
 	// ModifyRecurring applies a patch and replans.

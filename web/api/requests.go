@@ -47,32 +47,8 @@ type BulkItem struct {
 
 // BulkAnswer answers POST /tasks/bulk.
 type BulkAnswer struct {
-	BatchID string     `json:"batch_id" doc:"lists the new ones: GET /tasks?batch_id="`
+	BatchID string     `json:"batch_id" doc:"of the new ones: GET /batches/{id} counts them, GET /tasks?batch_id= lists them"`
 	Items   []BulkItem `json:"items" doc:"in the order of the request"`
-}
-
-// BulkCancelRequest is the body of POST /tasks/bulk-cancel: ids or filter.
-type BulkCancelRequest struct {
-	IDs    []string    `json:"ids,omitempty" doc:"at most 10000"`
-	Filter *TaskFilter `json:"filter,omitempty" doc:"at least one field"`
-}
-
-// TaskFilter selects tasks. All fields that are given must match.
-type TaskFilter struct {
-	Statuses        []dts.Status      `json:"status,omitempty" enum:"PENDING,RUNNING"`
-	Queue           string            `json:"queue,omitempty"`
-	Name            string            `json:"name,omitempty" doc:"exact"`
-	Labels          map[string]string `json:"labels,omitempty"`
-	CreatedBy       string            `json:"created_by,omitempty"`
-	RecurringTaskID string            `json:"recurring_task_id,omitempty"`
-	BatchID         string            `json:"batch_id,omitempty"`
-	From            TimeText          `json:"from,omitzero" doc:"run_at at or after this"`
-	To              TimeText          `json:"to,omitzero" doc:"run_at before this"`
-}
-
-// BulkCancelAnswer answers POST /tasks/bulk-cancel.
-type BulkCancelAnswer struct {
-	Cancelled int `json:"cancelled" doc:"how many were PENDING or RUNNING and are cancelled, or being killed, now"`
 }
 
 // RecurringRequest is the body of POST /recurring-tasks: the template's Spec, and a schedule.

@@ -59,6 +59,8 @@ func (h *Handler) listTasks(c *call) (any, error) {
 	var f fieldErrors
 	filter := dts.TaskFilter{
 		TenantID: c.p.TenantID, Queue: c.query.Get("queue"), Name: c.query.Get("name"), CreatedBy: c.query.Get("created_by"),
+		NamePrefix: c.query.Get("name_prefix"), Error: c.query.Get("error"),
+		DedupeKey: c.query.Get("dedupe_key"), ConcurrencyKey: c.query.Get("concurrency_key"),
 		RecurringTaskID: f.id("recurring_task_id", c.query.Get("recurring_task_id")),
 		BatchID:         f.id("batch_id", c.query.Get("batch_id")),
 		Statuses:        enumList(&f, "status", c.query["status"], dts.Statuses),
@@ -67,6 +69,12 @@ func (h *Handler) listTasks(c *call) (any, error) {
 		To:              f.time("to", TimeText{Text: c.query.Get("to")}, nil),
 		Cursor:          f.cursor(c.query.Get("cursor")),
 		Limit:           f.number("limit", c.query.Get("limit"), normalPage, maxPage),
+	}
+	switch reasons := enumList(&f, "waits_for", c.query["waits_for"], waits); {
+	case len(reasons) > 1:
+		f.add("waits_for", "is given more than once; ask for one")
+	case len(reasons) == 1:
+		filter.WaitsFor = reasons[0]
 	}
 	if err := f.err(); err != nil {
 		return nil, err

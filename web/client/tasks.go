@@ -25,13 +25,30 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []api.TaskRequest) (*api
 	return get[api.BulkAnswer](ctx, c, "POST", "/tasks/bulk", nil, api.BulkRequest{Tasks: tasks})
 }
 
-// CancelTasks cancels tasks by id or by filter and says how many.
-func (c *Client) CancelTasks(ctx context.Context, q api.BulkCancelRequest) (int, error) {
-	a, err := get[api.BulkCancelAnswer](ctx, c, "POST", "/tasks/bulk-cancel", nil, q)
-	if err != nil {
-		return 0, err
+// Bulk does a verb to the tasks that a filter selects, by its IDs or by its other fields, or counts them. The filter's TenantID
+// and the Actor are not used.
+func (c *Client) Bulk(ctx context.Context, b dts.BulkChange) (dts.BulkResult, error) {
+	q := api.BulkVerbRequest{IDs: b.Filter.IDs, DryRun: b.DryRun}
+	if f := &b.Filter; len(f.IDs) == 0 {
+		q.Filter = &api.TaskFilter{Statuses: f.Statuses, Queue: f.Queue, Name: f.Name, NamePrefix: f.NamePrefix, Error: f.Error, Labels: f.Labels,
+			CreatedBy: f.CreatedBy, RecurringTaskID: f.RecurringTaskID, BatchID: f.BatchID, DedupeKey: f.DedupeKey, ConcurrencyKey: f.ConcurrencyKey,
+			WaitsFor: f.WaitsFor, From: timeText(f.From), To: timeText(f.To)}
 	}
-	return a.Cancelled, nil
+	var r dts.BulkResult
+	_, err := c.do(ctx, "POST", "/tasks/bulk-"+string(b.Verb), nil, q, &r)
+	return r, err
+}
+
+func timeText(at time.Time) (t api.TimeText) {
+	if !at.IsZero() {
+		t.Text = at.UTC().Format(time.RFC3339Nano)
+	}
+	return t
+}
+
+// Batch counts the tasks of a bulk request.
+func (c *Client) Batch(ctx context.Context, id string) (*dts.Batch, error) {
+	return get[dts.Batch](ctx, c, "GET", "/batches/"+url.PathEscape(id), nil, nil)
 }
 
 // Task returns a task.
@@ -57,7 +74,7 @@ func (c *Client) WhyTask(ctx context.Context, id string) (*dts.Why, error) {
 	return get[dts.Why](ctx, c, "GET", taskPath(id, "/why"), nil, nil)
 }
 
-// Tasks returns one page of the tasks that match. The filter's TenantID and IDs are not used.
+// Tasks returns one page of the tasks that match. The filter's TenantID, IDs, NotPaused and EndedBefore are not used.
 func (c *Client) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error) {
 	q := url.Values{}
 	for _, s := range f.Statuses {
@@ -68,9 +85,14 @@ func (c *Client) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Tas
 	}
 	set(q, "queue", f.Queue)
 	set(q, "name", f.Name)
+	set(q, "name_prefix", f.NamePrefix)
+	set(q, "error", f.Error)
 	set(q, "created_by", f.CreatedBy)
 	set(q, "recurring_task_id", f.RecurringTaskID)
 	set(q, "batch_id", f.BatchID)
+	set(q, "dedupe_key", f.DedupeKey)
+	set(q, "concurrency_key", f.ConcurrencyKey)
+	set(q, "waits_for", string(f.WaitsFor))
 	setTime(q, "from", f.From)
 	setTime(q, "to", f.To)
 	return list[*dts.Task](ctx, c, "/tasks", q, f.Cursor, f.Limit)

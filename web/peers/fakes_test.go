@@ -294,19 +294,35 @@ func (n *node) DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor 
 	})
 }
 
-func (n *node) BulkCancel(ctx context.Context, f dts.TaskFilter, actor string) (count int, err error) {
-	if err := n.begin(ctx, "bulk-cancel"); err != nil {
-		return 0, err
+func (n *node) Bulk(ctx context.Context, c dts.BulkChange) (r dts.BulkResult, err error) {
+	if err := n.begin(ctx, "bulk-"+string(c.Verb)); err != nil {
+		return r, err
 	}
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
 	for _, t := range n.w.tasks {
-		if n.w.responsible(t) == n.id && slices.Contains(f.Statuses, t.Status) {
-			t.Status = dts.Cancelled
-			count++
+		if !slices.Contains(c.Filter.Statuses, t.Status) {
+			continue
+		}
+		switch {
+		case c.DryRun:
+			r.Matched++
+		case n.w.responsible(t) == n.id:
+			r.Matched++
+			if c.Filter.BatchID == "stubborn" {
+				continue
+			}
+			r.Done++
+			switch c.Verb {
+			case dts.BulkCancel:
+				t.Status = dts.Cancelled
+			case dts.BulkRetry:
+				t.Status = dts.Pending
+			}
 		}
 	}
-	return count, nil
+	r.DryRun = c.DryRun
+	return r, nil
 }
 
 func (n *node) mine() int { return slices.Index(n.w.holders[:], n.id) }

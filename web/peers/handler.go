@@ -58,7 +58,7 @@ var methods = map[string]method{
 	"CreateTasks":       (*Handler).createTasks,
 	"ModifyTask":        (*Handler).modifyTask,
 	"DoTask":            (*Handler).doTask,
-	"BulkCancel":        (*Handler).bulkCancel,
+	"Bulk":              (*Handler).bulk,
 	"CreateRecurring":   (*Handler).createRecurring,
 	"ModifyRecurring":   (*Handler).modifyRecurring,
 	"PauseRecurring":    (*Handler).pauseRecurring,
@@ -224,10 +224,10 @@ func (h *Handler) doTask(ctx context.Context, q *request, _ []*dts.Task) (*answe
 	return &answer{}, err
 }
 
-// bulkCancel answers with a count and a failure: what was done before the error stays done.
-func (h *Handler) bulkCancel(ctx context.Context, q *request, _ []*dts.Task) (*answer, error) {
-	n, err := h.Local.BulkCancel(ctx, q.Filter, q.Actor)
-	a := &answer{Count: n}
+// bulk answers with a result and a failure: what was done before the error stays done.
+func (h *Handler) bulk(ctx context.Context, q *request, _ []*dts.Task) (*answer, error) {
+	r, err := h.Local.Bulk(ctx, q.Bulk)
+	a := &answer{Bulk: r}
 	if err != nil {
 		a.Failure = failureOf(err)
 	}

@@ -40,7 +40,7 @@ func TestHandlerRefuses(t *testing.T) {
 		{"another scheme", func(r *http.Request) { r.SetBasicAuth("", secret) }, nil, 401, "secret"},
 		{"GET without the secret", func(r *http.Request) { r.Method = "GET"; r.Header.Del("Authorization") }, nil, 401, "secret"},
 		{"GET", func(r *http.Request) { r.Method = "GET" }, nil, 405, "this takes POST"},
-		{"another protocol", func(r *http.Request) { r.Header.Set(headerProtocol, "1") }, nil, 400, `version 2 of the protocol between servers, not "1"`},
+		{"another protocol", func(r *http.Request) { r.Header.Set(headerProtocol, "1") }, nil, 400, `version 3 of the protocol between servers, not "1"`},
 		{"no protocol", func(r *http.Request) { r.Header.Del(headerProtocol) }, nil, 400, "protocol"},
 		{"another server is meant", func(r *http.Request) { r.Header.Set(headerTo, "n2") }, nil, 421, `this is the server n1, not "n2"`},
 		{"an unknown method", func(r *http.Request) { r.Header.Set(headerMethod, "Shutdown") }, nil, 404, `does not know the method "Shutdown"`},

@@ -21,7 +21,7 @@ import (
 )
 
 // Local is the scheduler of this server. Its methods answer dts.ErrElsewhere, and change nothing, where another
-// server is responsible; BulkCancel leaves out what it is not responsible for.
+// server is responsible; Bulk leaves out what it is not responsible for.
 type Local interface {
 	api.Scheduler
 	// Placement is who does what, as this server last saw it.

@@ -459,7 +459,7 @@ func TestCreatesAsManyAsThereMayBe(t *testing.T) {
 	}
 }
 
-func TestBulkCancel(t *testing.T) {
+func TestBulk(t *testing.T) {
 	t.Parallel()
 	w, n := servers(t, "n1", "n2", "n3")
 	fill := func() {
@@ -468,24 +468,51 @@ func TestBulkCancel(t *testing.T) {
 			w.task("n1", dts.Running, id)
 		}
 	}
+	all := dts.BulkChange{Verb: dts.BulkCancel, Filter: dts.TaskFilter{TenantID: tenant}, Actor: "alice"}
 	fill()
-	if sum, err := n[0].router.BulkCancel(ctx, dts.TaskFilter{TenantID: tenant}, "alice"); sum != 6 || err != nil {
-		t.Errorf("%d, %v", sum, err)
+	dry := all
+	dry.DryRun = true
+	if r, err := n[0].router.Bulk(ctx, dry); r != (dts.BulkResult{Matched: 6, DryRun: true}) || err != nil {
+		t.Errorf("dry run: %+v, %v", r, err)
+	}
+	if r, err := n[0].router.Bulk(ctx, all); r != (dts.BulkResult{Matched: 6, Done: 6}) || err != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	again := all
+	again.Verb, again.Filter.Statuses = dts.BulkRetry, []dts.Status{dts.Cancelled}
+	if r, err := n[0].router.Bulk(ctx, again); r != (dts.BulkResult{Matched: 6, Done: 6}) || err != nil {
+		t.Errorf("retry: %+v, %v", r, err)
+	}
+	if r, err := n[2].router.Bulk(ctx, all); r != (dts.BulkResult{Matched: 6, Done: 6}) || err != nil {
+		t.Errorf("asked of another server: %+v, %v", r, err)
 	}
 	fill()
 	n[1].set(func() { n[1].err = dts.Errorf(dts.ErrConflict, "not today") })
-	sum, err := n[0].router.BulkCancel(ctx, dts.TaskFilter{TenantID: tenant}, "alice")
-	if sum != 4 || dts.CodeOf(err) != dts.ErrUnknown || !strings.Contains(err.Error(), "4 tasks were cancelled, but not all") || !strings.Contains(err.Error(), "the server n2: not today") {
-		t.Errorf("%d, %v", sum, err)
+	r, err := n[0].router.Bulk(ctx, all)
+	if r.Done != 4 || dts.CodeOf(err) != dts.ErrUnknown || !strings.Contains(err.Error(), "4 tasks were cancelled, but not all") || !strings.Contains(err.Error(), "the server n2: not today") {
+		t.Errorf("%+v, %v", r, err)
 	}
 	n[1].set(func() { n[1].err = nil; n[1].before = cut })
-	sum, err = n[0].router.BulkCancel(ctx, dts.TaskFilter{TenantID: tenant}, "alice")
-	if sum != 0 || dts.CodeOf(err) != dts.ErrUnknown || !strings.Contains(err.Error(), "the server n2: does not answer") {
-		t.Errorf("%d, %v", sum, err)
+	r, err = n[0].router.Bulk(ctx, all)
+	if r.Done != 0 || dts.CodeOf(err) != dts.ErrUnknown || !strings.Contains(err.Error(), "the server n2: does not answer") {
+		t.Errorf("%+v, %v", r, err)
 	}
 	w.dies("n2", "n3")
-	if sum, err = n[0].router.BulkCancel(ctx, dts.TaskFilter{TenantID: tenant}, "alice"); sum != 2 || err != nil {
-		t.Errorf("after the take-over: %d, %v", sum, err)
+	if r, err = n[0].router.Bulk(ctx, all); r.Done != 2 || err != nil {
+		t.Errorf("after the take-over: %+v, %v", r, err)
+	}
+}
+
+// TestBulkGivesUp: what cannot be done is matched once, however often the servers were asked.
+func TestBulkGivesUp(t *testing.T) {
+	t.Parallel()
+	w, n := servers(t, "n1", "n2")
+	for _, id := range []string{"n1", "n2"} {
+		w.task(id, dts.Pending, "")
+	}
+	r, err := n[0].router.Bulk(ctx, dts.BulkChange{Verb: dts.BulkPause, Filter: dts.TaskFilter{TenantID: tenant, BatchID: "stubborn"}})
+	if r != (dts.BulkResult{Matched: 2}) || err != nil {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -2,11 +2,7 @@ package peers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"dts"
@@ -80,9 +76,9 @@ func (r *Router) ModifyTask(ctx context.Context, tenant, id string, p dts.TaskPa
 
 // DoTask applies a verb other than modify. Of a deleted task it returns what it was.
 func (r *Router) DoTask(ctx context.Context, tenant, id string, verb dts.Verb, actor string) (*dts.Task, error) {
-	// Again: what is cancelled, done or gone stays so. A second retry or run-now could start another attempt, if the
-	// one that the first one started has failed meanwhile.
-	again := verb == dts.Cancel || verb == dts.ForceComplete || verb == dts.Delete
+	// Again: what is cancelled, done, paused, resumed or gone stays so. A second retry or run-now could start another
+	// attempt, if the one that the first one started has failed meanwhile.
+	again := verb != dts.RetryNow && verb != dts.RunNow
 	return r.onTask(ctx, tenant, id, "DoTask", &request{Verb: verb, Actor: actor}, again,
 		func(ctx context.Context) (*dts.Task, error) { return r.o.Local.DoTask(ctx, tenant, id, verb, actor) })
 }
@@ -122,112 +118,4 @@ func (r *Router) onTask(ctx context.Context, tenant, id, method string, q *reque
 		return nil, unread(v.what+" was changed", err)
 	}
 	return t, nil
-}
-
-// BulkCancel cancels the PENDING and RUNNING tasks that the filter selects, wherever they are, and returns how many.
-// Each server does what it is responsible for. As shards may be on their way from one to another meanwhile, it looks
-// whether something is left, and asks again; cancelling twice does no harm, and counts once. What was cancelled by a call
-// whose answer was lost is not counted.
-func (r *Router) BulkCancel(ctx context.Context, f dts.TaskFilter, actor string) (int, error) {
-	if f.Statuses == nil {
-		f.Statuses = []dts.Status{dts.Pending, dts.Running}
-	}
-	deadline := time.Now().Add(r.retry)
-	sum := 0
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		n, problems, err := r.cancelEverywhere(ctx, f, actor)
-		sum += n
-		left := true
-		if err == nil {
-			left, err = r.anyLeft(ctx, f)
-		}
-		switch _, silent := errors.AsType[*noAnswer](err); {
-		case err == nil && !left:
-			return sum, nil
-		case err != nil && !silent && dts.CodeOf(err) != dts.ErrUnavailable:
-			return sum, partly(sum, problems, err)
-		}
-		if time.Now().After(deadline) || sleep(ctx, pause) != nil {
-			if err != nil {
-				return sum, partly(sum, problems, err)
-			}
-			break // what is left may have come later; if nobody is responsible for some of it, say so
-		}
-		r.o.Local.Poke()
-	}
-	if p := r.o.Local.Placement(); slices.Contains(p.Holders[:], "") {
-		return sum, partly(sum, nil, dts.Errorf(dts.ErrUnavailable, "no server is responsible for some of the tasks at the moment"))
-	}
-	return sum, nil
-}
-
-// cancelEverywhere asks all servers at once, and adds up what they have done. One that fails does not keep the others
-// from being counted: problems tells of each, and err is the first one.
-func (r *Router) cancelEverywhere(ctx context.Context, f dts.TaskFilter, actor string) (sum int, problems []string, err error) {
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	part := func(id string, cancel func() (int, error)) {
-		all.Go(func() {
-			n, e := cancel()
-			mu.Lock()
-			defer mu.Unlock()
-			sum += n
-			if e != nil && dts.CodeOf(e) != dts.ErrElsewhere {
-				problems = append(problems, fmt.Sprintf("the server %s: %s", id, messageOf(e)))
-				if err == nil {
-					err = e
-				}
-			}
-		})
-	}
-	p := r.o.Local.Placement()
-	for _, n := range p.Nodes {
-		if n.ID != p.Self {
-			part(n.ID, func() (int, error) {
-				a, err := r.ask(ctx, n, &verb{method: "BulkCancel", ask: &request{Filter: f, Actor: actor}, time: longTime})
-				if a == nil {
-					return 0, err
-				}
-				return a.Count, err
-			})
-		}
-	}
-	part(p.Self, func() (int, error) { return r.o.Local.BulkCancel(ctx, f, actor) })
-	all.Wait()
-	return sum, problems, err
-}
-
-// messageOf is what a user may read of an error of another server.
-func messageOf(err error) string {
-	if e, ok := err.(*dts.Error); ok {
-		return e.Message
-	}
-	return "does not answer"
-}
-
-// partly is the error of a change that was made in part.
-func partly(sum int, problems []string, err error) error {
-	if sum == 0 && len(problems) <= 1 && dts.CodeOf(err) != dts.ErrInternal {
-		return err
-	}
-	if len(problems) == 0 {
-		problems = []string{messageOf(err)}
-	}
-	return &dts.Error{Code: dts.ErrUnknown, Err: err,
-		Message: fmt.Sprintf("%d tasks were cancelled, but not all; ask again: %s", sum, strings.Join(problems[:min(len(problems), 10)], "; "))}
-}
-
-// anyLeft reports whether the filter still selects a task.
-func (r *Router) anyLeft(ctx context.Context, f dts.TaskFilter) (bool, error) {
-	f.Limit, f.Cursor = 1, ""
-	for range 20 { // a page can be empty and not be the last one
-		page, err := r.o.Store.Tasks(ctx, f)
-		if err != nil || len(page.Items) > 0 {
-			return true, err
-		}
-		if f.Cursor = page.Next; f.Cursor == "" {
-			return false, nil
-		}
-	}
-	return false, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // protocol is the version of what servers say to each other. It changes when an older server would misunderstand;
 // fields that an older one can do without do not change it, because gob leaves out what it does not know.
-const protocol = "2"
+const protocol = "3"
 
 const (
 	headerProtocol = "Dts-Protocol"
@@ -33,7 +33,7 @@ type request struct {
 	Note              string
 	CatchUp           bool
 	Backfill          dts.BackfillRequest
-	Filter            dts.TaskFilter
+	Bulk              dts.BulkChange
 	Count             int
 	Recurring         *recurringForm
 	TaskPatch         *taskPatchForm
@@ -51,7 +51,7 @@ type request struct {
 type answer struct {
 	Failure  *failure
 	ID       string
-	Count    int
+	Bulk     dts.BulkResult
 	Made     []made
 	Backfill dts.BackfillAnswer
 

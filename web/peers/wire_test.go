@@ -156,7 +156,7 @@ func FuzzDecode(f *testing.F) {
 	yes, name := true, ""
 	for _, q := range []*request{
 		{}, {Tenant: "default", ID: dts.NewID(now), Verb: dts.Cancel, Actor: "alice"},
-		{Filter: dts.TaskFilter{IDs: []string{"a", "b"}, Labels: map[string]string{"a": "b"}, From: now}},
+		{Bulk: dts.BulkChange{Verb: dts.BulkRetry, Filter: dts.TaskFilter{IDs: []string{"a", "b"}, Labels: map[string]string{"a": "b"}, From: now}}},
 		{Recurring: &recurringForm{Value: dts.RecurringTask{ID: "a", Spec: dts.Spec{Labels: map[string]string{"x": "y"}, Retry: dts.Retry{Jitter: &yes, DelaysMS: []int64{1, 2}}}}, Empty: []string{"Labels"}}},
 		{TaskPatch: &taskPatchForm{Value: dts.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Name: &name, TargetConfig: json.RawMessage(`{}`)}}, Empty: []string{"TaskTemplatePatch.Name"}}},
 	} {

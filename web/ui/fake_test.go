@@ -374,7 +374,9 @@ func (f *fake) ModifyTask(ctx context.Context, tenant, id string, _ dts.TaskPatc
 	return f.Task(ctx, tenant, id)
 }
 
-func (f *fake) BulkCancel(context.Context, dts.TaskFilter, string) (int, error) { return 0, nil }
+func (f *fake) Bulk(context.Context, dts.BulkChange) (dts.BulkResult, error) {
+	return dts.BulkResult{}, nil
+}
 
 func (f *fake) ModifyRecurring(ctx context.Context, tenant, id string, _ dts.RecurringPatch) (*dts.RecurringTask, error) {
 	return f.RecurringTask(ctx, tenant, id)
