@@ -26,6 +26,7 @@ type fake struct {
 	tasks     []*dts.Task // in the order of creation
 	recurring []*dts.RecurringTask
 	attempts  map[string][]*dts.Attempt
+	graphs    map[string]*dts.Graph  // by task id
 	outputs   map[string]*dts.Output // by task id, of its last attempt
 	tails     map[string]dts.Tail
 	skips     map[string][]dts.Occurrence
@@ -154,6 +155,15 @@ func (f *fake) Attempts(_ context.Context, _, id string) ([]*dts.Attempt, error)
 		list = append(list, &c)
 	}
 	return list, nil
+}
+
+func (f *fake) Graph(_ context.Context, _, id string, _ int) (*dts.Graph, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if g := f.graphs[id]; g != nil {
+		return g, nil
+	}
+	return &dts.Graph{Tasks: []dts.GraphTask{{ID: id}}}, nil
 }
 
 func (f *fake) Output(_ context.Context, _, id string, _ int) (*dts.Output, error) {

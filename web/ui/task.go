@@ -20,6 +20,8 @@ type taskPage struct {
 	Error     string             // the last one, if it still matters
 	Warnings  []string           // what of the run was not as was asked for
 	Went      *breakdown         // where its time went; nil before it starts
+	Up, Down  graphView          // what it depends on, and what depends on it
+	Truncated bool               // there are more of these than are read
 	Recurring *dts.RecurringTask // what spawned it; nil for a one-time task
 	Facts     []pair
 	Actions   []action
@@ -99,6 +101,9 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	d := taskPage{shared: h.shared(r, ""), Target: viewTarget(t.Spec), Facts: taskFacts(t), Actions: actionsOf(t),
 		Warnings: warningTexts(t), Self: "/ui/tasks/" + id}
 	d.Went = newBreakdown(t, d.Now)
+	if d.Up, d.Down, d.Truncated, err = h.graphOf(ctx, p, id); err != nil {
+		return err
+	}
 	d.taskRow = taskRow{t, d.Now}
 	d.Alert = alert
 	if t.RecurringTaskID != "" {

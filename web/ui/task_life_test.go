@@ -103,3 +103,64 @@ func TestWaitsForOthers(t *testing.T) {
 	}
 	s.get("/ui/?status=pending", 200).want("waits for 3 other tasks")
 }
+
+func TestTaskGraph(t *testing.T) {
+	s := newSite(t)
+	task := s.add(named("report", command("true")), func(t *dts.Task) { t.Unresolved, t.DependsMode = 1, dts.DependsAny })
+	id := func() string { return dts.NewID(testNow) }
+	a, b, gone, far, mail, alarm := id(), id(), id(), id(), id(), id()
+	g := &dts.Graph{
+		Tasks: []dts.GraphTask{{ID: task.ID, Name: "report", Status: dts.Pending}, {ID: a, Name: "load <a>", Status: dts.Success}, {ID: b, Status: dts.Pending, Unresolved: 2},
+			{ID: far, Name: "far", Status: dts.Failed}, {ID: mail, Name: "mail", Status: dts.Pending, Unresolved: 1}, {ID: alarm, Name: "alarm", Status: dts.Skipped}},
+		Dependencies: []dts.Dependency{
+			{ChildID: task.ID, ParentID: a, Type: dts.MustSucceed, State: dts.DependencySatisfied},
+			{ChildID: task.ID, ParentID: b, Type: dts.MustFinish, State: dts.DependencyOpen},
+			{ChildID: task.ID, ParentID: gone, Type: dts.MustSucceed, State: dts.DependencyFailed},
+			{ChildID: a, ParentID: far, Type: dts.MustFail, State: dts.DependencySatisfied},
+			{ChildID: b, ParentID: far, Type: dts.MustFail, State: dts.DependencyOverridden},
+			{ChildID: mail, ParentID: task.ID, Type: dts.MustSucceed, State: dts.DependencyOpen},
+			{ChildID: alarm, ParentID: task.ID, Type: dts.MustFail, State: dts.DependencyOverridden},
+		},
+	}
+	s.graphs = map[string]*dts.Graph{task.ID: g}
+	d := s.get("/ui/tasks/"+task.ID, 200)
+	up, down := d.id("up"), d.id("down")
+	up.want("one of these", "Further away: 1", "far failed")
+	up.row("load <a>").want("success succeed met")
+	up.row(b).want("pending waits for 2 end open")
+	up.row(gone).want("deleted succeed cannot be met")
+	if rows := up.all("tr", "", ""); !strings.Contains(rows[1].text(), gone) || !strings.Contains(rows[2].text(), b) {
+		t.Error("what stands in the way is not first")
+	}
+	if links := up.all("a", "href", "/ui/tasks/"+a); len(links) != 1 {
+		t.Errorf("%d links to a task that it depends on", len(links))
+	}
+	down.row("mail").want("pending waits for 1 succeed open")
+	down.row("alarm").want("skipped fail overridden")
+	if strings.Contains(down.text(), "Further away") {
+		t.Error("there is nothing behind")
+	}
+
+	g.Truncated = true
+	for i := range 400 {
+		child := id()
+		g.Tasks = append(g.Tasks, dts.GraphTask{ID: child, Name: "child " + strconv.Itoa(i), Status: dts.Pending})
+		from := task.ID
+		if i >= 200 {
+			from = mail
+		}
+		g.Dependencies = append(g.Dependencies, dts.Dependency{ChildID: child, ParentID: from, State: dts.DependencyOpen})
+	}
+	d = s.get("/ui/tasks/"+task.ID, 200)
+	d.id("down").want("And 152 more.", "Further away: 100 and 100 more")
+	d.want("There are more than the nearest 300 tasks")
+
+	alone := s.add(command("true"), nil)
+	d = s.get("/ui/tasks/"+alone.ID, 200)
+	if d.has("graph") {
+		t.Error("a task without dependencies shows some")
+	}
+	if to := d.id("new-after").attr("href"); to != "/ui/new?after="+alone.ID {
+		t.Errorf("a task after it: %s", to)
+	}
+}
