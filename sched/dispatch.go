@@ -51,7 +51,7 @@ func (l *loop) dispatch(p *pool, now time.Time) {
 		it.spot = nil
 		switch t := it.task; {
 		case !t.ExpiresAt.IsZero() && now.After(t.ExpiresAt):
-			l.skip(it, dts.ReasonExpired, "expires_at was "+t.ExpiresAt.Format(time.RFC3339))
+			l.skip(it, dts.ReasonExpired, expiredNote(t))
 		case l.blackedOut(it, now): // it began while the task waited for a slot
 		case overlapOf(t) != dts.OverlapAllow && len(l.active[t.RecurringTaskID]) > 0 && !slices.Contains(l.active[t.RecurringTaskID], it):
 			l.collide(it)
@@ -70,22 +70,14 @@ func (l *loop) skip(it *item, reason dts.Reason, note string) {
 	l.count(it, -1)
 	l.endActive(it) // where it waited for a slot
 	now := s.clock.now()
-	old := it.task
-	n := *old
-	n.Status, n.SkipReason, n.CompletedAt = dts.Skipped, reason, dts.Micros(now)
-	n.WaitsFor = ""
-	c := dts.Change{Old: old, New: &n}
-	if old.Origin == dts.OriginSchedule {
-		c.Skip = skipOf(old, reason, note)
-	} else {
-		n.LastError = note
-	}
+	c := skipChange(it.task, reason, note, now)
+	n := c.New
 	s.wg.Go(func() {
 		err := s.persist("skip task", func() error { return s.o.Store.Change(s.ctx, s.fence(), []dts.Change{c}, now) })
 		switch {
 		case err == nil:
 			s.m.skipped.Inc()
-			s.bus.publish(taskEvent(dts.EventSkipped, &n, now))
+			s.bus.publish(taskEvent(dts.EventSkipped, n, now))
 		case s.o.Refused(err) && s.alone():
 			s.log.Error("a skip was refused", "task", n.ID, "err", err)
 		}

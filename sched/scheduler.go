@@ -45,6 +45,8 @@ type Store interface {
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)
+	TasksByID(ctx context.Context, ids []string) ([]*dts.Task, error)
+	Expired(ctx context.Context, shards dts.ShardSet, now time.Time, after int64, limit int) ([]*dts.Task, error)
 	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
 	Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error
 
@@ -279,6 +281,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	s.wg.Go(s.writer.run)
 	s.wg.Go(s.planLoop)
 	s.wg.Go(s.retainLoop)
+	s.wg.Go(s.expireLoop)
 	s.wg.Go(s.clockLoop)
 	if s.alone() {
 		s.wg.Go(s.beatLoop)

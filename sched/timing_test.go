@@ -188,7 +188,9 @@ func TestRetryAfter(t *testing.T) {
 				return dts.Outcome{State: dts.AttemptFailed, Retryable: true, RetryAfter: after, HTTPStatus: 503}
 			})
 			no := false
-			x := w.add(0, func(t *dts.Task) { t.Retry = dts.Retry{MaxAttempts: 2, Backoff: dts.Fixed, BaseDelayMS: 1000, Jitter: &no} })
+			x := w.add(0, func(t *dts.Task) {
+				t.Retry = dts.Retry{MaxAttempts: 2, Backoff: dts.Fixed, BaseDelayMS: 1000, Jitter: &no}
+			})
 			w.settle(5 * time.Minute)
 			a := w.attempts(x.ID)
 			if len(a) != 2 || a[1].StartedAt.Sub(a[0].CompletedAt).Round(time.Millisecond) != want {

@@ -149,6 +149,9 @@ func questions(t *testing.T) (list []question) {
 		ask("LoadDue", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.LoadDue(ctx, dts.SetOf(63, rec.Shard), dts.Mark{RunAt: now}, now.Add(time.Hour), 10)
 		})
+		ask("Expired", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.Expired(ctx, dts.AllShards, now.Add(time.Hour), 0, 10)
+		})
 		ask("Unfinished", func(st *store.Store, _ dts.Fence) (any, error) { return st.Unfinished(ctx, tenant, "d") })
 		ask("TasksByID", func(st *store.Store, _ dts.Fence) (any, error) { return st.TasksByID(ctx, []string{plain.ID}) })
 		for _, f := range []dts.TaskFilter{{}, {Name: plain.Name}, {Labels: plain.Labels}, {Queue: "q", CreatedBy: "me", BatchID: "b1"}, {RecurringTaskID: rec.ID},

@@ -33,6 +33,7 @@ func TestLedgersAreNotSearched(t *testing.T) {
 		"RecurringByID":  func() error { _, err := st.RecurringByID(ctx, []string{"r"}); return err },
 		"PlanDue":        func() error { _, _, err := st.PlanDue(ctx, dts.AllShards, now, 10); return err },
 		"Replans":        func() error { _, err := st.Replans(ctx, dts.AllShards, now, 10); return err },
+		"Expired":        func() error { _, err := st.Expired(ctx, dts.AllShards, now, 0, 10); return err },
 		"Unfinished":     func() error { _, err := st.Unfinished(ctx, dts.DefaultTenant, "d"); return err },
 		"Waiting":        func() error { _, err := st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10); return err },
 	} {

@@ -37,6 +37,7 @@ var onRqlite = map[string]func(*testing.T){
 	"TestDependencyKeys":             TestDependencyKeys,
 	"TestDependencyRetention":        TestDependencyRetention,
 	"TestGraph":                      TestGraph,
+	"TestExpired":                    TestExpired,
 	"TestDedupe":                     TestDedupe,
 	"TestDedupeRace":                 TestDedupeRace,
 	"TestKeyRace":                    TestKeyRace,

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -643,3 +644,32 @@ func (p *proc) DeleteOld(ctx context.Context, _, _ time.Time, _ int) (int64, err
 }
 
 func (p *proc) Maintain(context.Context) error { return nil }
+
+// Unfinished is never anything: no task here has a dedupe_key.
+func (p *proc) Unfinished(ctx context.Context, _, _ string) (*dts.Task, error) {
+	return nil, p.read(ctx, func() {})
+}
+
+func (p *proc) TasksByID(ctx context.Context, ids []string) (list []*dts.Task, err error) {
+	err = p.read(ctx, func() {
+		for _, id := range ids {
+			if t := p.w.db.tasks[id]; t != nil {
+				list = append(list, clone(t))
+			}
+		}
+	})
+	return list, err
+}
+
+func (p *proc) Expired(ctx context.Context, shards dts.ShardSet, now time.Time, after int64, limit int) (list []*dts.Task, err error) {
+	err = p.read(ctx, func() {
+		for _, t := range p.w.db.tasks {
+			if t.Status == dts.Pending && !t.ExpiresAt.IsZero() && t.ExpiresAt.Before(now) && t.Seq > after && shards.Has(t.Shard) {
+				list = append(list, clone(t))
+			}
+		}
+		slices.SortFunc(list, func(a, b *dts.Task) int { return cmp.Compare(a.Seq, b.Seq) })
+		list = list[:min(len(list), limit)]
+	})
+	return list, err
+}
