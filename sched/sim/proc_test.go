@@ -605,8 +605,6 @@ func (p *proc) Taken(ctx context.Context, _ []dts.LineKey) (map[dts.LineKey]int,
 
 func (p *proc) SweepSlots(ctx context.Context) (int64, error) { return 0, p.read(ctx, func() {}) }
 
-func (p *proc) Unfinished(context.Context, string, string) (*dts.Task, error) { return nil, nil }
-
 func (p *proc) PutQueue(context.Context, *dts.Queue, int64) error { return nil }
 
 func (p *proc) DeleteQueue(context.Context, string, string, int64) error { return nil }
