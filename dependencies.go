@@ -4,8 +4,10 @@ import "time"
 
 // Limits of dependencies.
 const (
-	MaxDependencies = 10_000  // that one request adds to one task
-	MaxAncestors    = 200_000 // tasks that one depends on, directly or not, when a dependency is added
+	MaxDependencies     = 10_000  // that one request adds to one task
+	MaxBulkDependencies = 100_000 // that the tasks of one bulk request have together
+	MaxAncestors        = 200_000 // tasks that one depends on, directly or not, when a dependency is added
+	MaxGraph            = 1000    // tasks of a graph
 )
 
 // DependencyType is what a task asks of another one before it may start.

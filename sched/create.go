@@ -143,7 +143,9 @@ func (s *Scheduler) takeNew(tasks []*dts.Task) {
 		for _, t := range tasks {
 			place := l.items[t.ID]
 			if place == nil || place.state != inserting {
-				l.add(t.Entry(), nil) // is read when it is claimed
+				if t.Status == dts.Pending && t.Unresolved == 0 {
+					l.add(t.Entry(), nil) // is read when it is claimed
+				}
 				continue
 			}
 			if place.lost {

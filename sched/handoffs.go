@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"dts"
@@ -35,40 +36,35 @@ func (s *Scheduler) wakeHolder(shard int, ids ...string) {
 	}
 }
 
-// handoffLoop takes up what other servers have made ready to run, where they could not tell.
-func (s *Scheduler) handoffLoop() {
-	tick := time.NewTicker(handoffEvery)
-	defer tick.Stop()
+// takeUp reads what was made ready to run in shards of this server, or was ended there because of what it depends on.
+// Whatever of it is deleted from the store's list and not taken up, because this server stops, its next start finds.
+func (s *Scheduler) takeUp() error {
 	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-tick.C:
-		}
 		held := s.fence().Terms.Held()
 		if held == 0 {
-			continue
+			return nil
 		}
 		ids, err := s.o.Store.Handoffs(s.ctx, held, handoffChunk)
-		if err == nil && len(ids) > 0 {
-			if err = s.takeUp(ids); err == nil {
-				err = s.o.Store.DeleteHandoffs(s.ctx, s.fence(), ids)
-			}
+		if err != nil || len(ids) == 0 {
+			return err
 		}
-		if err != nil && !s.o.Refused(err) {
-			s.logStore("take up handoffs", err)
+		if err := s.o.Store.DeleteHandoffs(s.ctx, s.fence(), ids); err != nil && !unsettled(err) {
+			return err
+		}
+		var tasks []*dts.Task
+		err = s.persist("read handoffs", func() (err error) {
+			tasks, err = s.o.Store.TasksByID(s.ctx, ids)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		tasks = slices.DeleteFunc(tasks, s.endedWaiting)
+		s.in.post(func(l *loop) { l.takeUp(tasks) })
+		if len(ids) < handoffChunk {
+			return nil
 		}
 	}
-}
-
-// takeUp reads tasks and gives the loop those that are its own.
-func (s *Scheduler) takeUp(ids []string) error {
-	tasks, err := s.o.Store.Load(s.ctx, ids)
-	if err != nil {
-		return err
-	}
-	s.in.post(func(l *loop) { l.takeUp(tasks) })
-	return nil
 }
 
 // takeUp adds tasks that were read from the store.

@@ -120,6 +120,8 @@ func (s *Scheduler) release(ids []string, changed map[string]*dts.Task) {
 			l.drop(it)
 			switch {
 			case isChanged && n == nil:
+			case isChanged && n.Unresolved > 0 && it.freed: // the last one that it waited for has ended meanwhile
+				l.add(n.Entry(), nil)
 			case isChanged:
 				l.take(n)
 			case old != nil: // it is still claimed

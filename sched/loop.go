@@ -31,6 +31,7 @@ type item struct {
 	dts.Entry
 	state   state
 	lost    bool               // its shard went to another server while something was under way: see leave
+	freed   bool               // while a verb has it, it was found to wait for no other task any more
 	index   int                // in a heap
 	like    *dts.Task          // a planned occurrence: the first one of its plan, which differs in its times only
 	at      time.Time          // with like: scheduled_at
@@ -307,8 +308,10 @@ func (l *loop) lower(m dts.Mark) {
 // add takes a task into memory if it is due before the mark and not there yet. With a task it is claimed.
 func (l *loop) add(e dts.Entry, t *dts.Task) {
 	if it := l.items[e.TaskID]; it != nil {
-		if it.state == held && it.RunAt.IsZero() {
-			it.Entry = e // it came into the heap's range while a verb had it; release takes it
+		if it.state == held {
+			if it.freed = true; it.RunAt.IsZero() {
+				it.Entry = e // it came into the heap's range while a verb had it; release takes it
+			}
 		}
 		return
 	}

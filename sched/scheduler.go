@@ -35,6 +35,8 @@ type Store interface {
 	Lost(ctx context.Context, f dts.Fence, shards dts.ShardSet, own bool, limit int) ([]dts.Lost, error)
 	Handoffs(ctx context.Context, shards dts.ShardSet, limit int) ([]string, error)
 	DeleteHandoffs(ctx context.Context, f dts.Fence, ids []string) error
+	Ripples() <-chan struct{}
+	Cascade(ctx context.Context, f dts.Fence, now time.Time) (more bool, err error)
 	Fault() (since time.Time, err error)
 
 	InsertTasks(ctx context.Context, f dts.Fence, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
@@ -42,10 +44,12 @@ type Store interface {
 	Unfinished(ctx context.Context, tenant, dedupeKey string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
 	CountTasks(ctx context.Context, f dts.TaskFilter) (int, error)
+	TasksByID(ctx context.Context, ids []string) ([]*dts.Task, error)
+	Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error)
+	DependsOn(ctx context.Context, tenant, child, parent string) (bool, error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)
-	TasksByID(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Expired(ctx context.Context, shards dts.ShardSet, now time.Time, after int64, limit int) ([]*dts.Task, error)
 	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
 	Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error
@@ -283,12 +287,12 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	s.wg.Go(s.retainLoop)
 	s.wg.Go(s.expireLoop)
 	s.wg.Go(s.clockLoop)
+	s.wg.Go(s.rippleLoop)
 	if s.alone() {
 		s.wg.Go(s.beatLoop)
 		s.spawn(func() { _ = s.review(dts.AllShards) }) // the server before may have ended just after a blackout was deleted
 	} else {
 		s.wg.Go(s.members.run)
-		s.wg.Go(s.handoffLoop)
 		s.wg.Go(s.rulesLoop)
 	}
 	return nil

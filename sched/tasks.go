@@ -47,11 +47,13 @@ func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.C
 	switch effect {
 	case dts.SetCancel:
 		n.Status, n.CompletedAt, n.LastError, n.WaitsFor = dts.Cancelled, now, "cancelled by "+actor, ""
+		n.Unresolved = 0
 		if planned {
 			c.Skip = skipOf(old, dts.ReasonRemoved, "cancelled by "+actor)
 		}
 	case dts.SetSuccess:
 		n.Status, n.CompletedAt, n.LastError, n.WaitsFor = dts.Success, now, "force-completed by "+actor, ""
+		n.Unresolved = 0
 	case dts.Requeue:
 		n.Status, n.SkipReason = dts.Pending, ""
 		n.CompletedAt, n.MissAt = time.Time{}, time.Time{}
@@ -69,6 +71,9 @@ func (s *Scheduler) effect(old *dts.Task, effect dts.Effect, actor string) dts.C
 			n.NextAttemptAt = now
 		}
 		n.Moved = n.RecurringTaskID != ""
+		if n.Unresolved > 0 {
+			n.Unresolved, n.ResolvedAt = 0, now // whatever it depends on
+		}
 	case dts.Suspend:
 		if paused {
 			return dts.Change{}
@@ -144,12 +149,19 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 	if ctx, err = begun(ctx); err != nil {
 		return nil, err
 	}
-	s.unclaim(c.New)
+	if s.unclaim(c.New); c.DependsOn != nil || c.Undepend != "" {
+		c.New.PickedAt = time.Time{} // the store says whether it may start
+	}
 	if err := s.o.Store.Change(ctx, s.fence(), []dts.Change{c}, s.clock.now()); err != nil {
 		if dup := s.duplicated(ctx, c, err); dup != nil {
 			return nil, dup
 		}
 		return nil, s.changedMeanwhile(err, "task", id, old.Shard)
+	}
+	if c.DependsOn != nil || c.Undepend != "" {
+		if c.New, err = s.o.Store.Task(ctx, tenant, id); err != nil {
+			return nil, &dts.Error{Code: dts.ErrUnknown, Message: "the dependencies were changed, but what that has led to could not be read", Err: err}
+		}
 	}
 	return s.changed(c, changed), nil
 }

@@ -158,7 +158,9 @@ func questions(t *testing.T) (list []question) {
 			{Statuses: []dts.Status{dts.Failed}}, {Statuses: []dts.Status{dts.Pending, dts.Running}}, {IDs: []string{plain.ID, call.ID}}, {From: now, To: now.Add(time.Second)}} {
 			f.TenantID, f.Limit = tenant, 3
 			ask("Tasks", func(st *store.Store, _ dts.Fence) (any, error) { return st.Tasks(ctx, f) })
+			ask("CountTasks", func(st *store.Store, _ dts.Fence) (any, error) { return st.CountTasks(ctx, f) })
 		}
+		ask("Batch", func(st *store.Store, _ dts.Fence) (any, error) { return st.Batch(ctx, tenant, "b1") })
 		ask("Counts", func(st *store.Store, _ dts.Fence) (any, error) { return st.Counts(ctx, tenant) })
 		ask("RecurringTask", func(st *store.Store, _ dts.Fence) (any, error) { return st.RecurringTask(ctx, tenant, rec.ID) })
 		ask("RecurringByID", func(st *store.Store, _ dts.Fence) (any, error) { return st.RecurringByID(ctx, []string{rec.ID}) })
@@ -440,6 +442,8 @@ func questions(t *testing.T) (list []question) {
 	graph := func() {
 		ask("Graph", func(st *store.Store, _ dts.Fence) (any, error) { return st.Graph(ctx, tenant, mid.ID, 10) })
 		ask("Handoffs", func(st *store.Store, _ dts.Fence) (any, error) { return st.Handoffs(ctx, dts.AllShards, 10) })
+		ask("DependsOn", func(st *store.Store, _ dts.Fence) (any, error) { return st.DependsOn(ctx, tenant, mid.ID, root.ID) })
+		ask("DependsOn", func(st *store.Store, _ dts.Fence) (any, error) { return st.DependsOn(ctx, tenant, root.ID, mid.ID) })
 		ask("Ripples", func(st *store.Store, _ dts.Fence) (any, error) { return len(st.Ripples()), nil })
 	}
 	insert(root, mid, leaf)

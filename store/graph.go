@@ -123,3 +123,8 @@ func (s *Store) graphTasks(ctx context.Context, tenant string, ids []string) (li
 	})
 	return list, err
 }
+
+// DependsOn reports whether a task depends on another one, directly.
+func (s *Store) DependsOn(ctx context.Context, tenant, child, parent string) (bool, error) {
+	return s.one(ctx, "read a dependency", Stmt{`SELECT child_id FROM dependencies WHERE child_id = ? AND parent_id = ? AND tenant_id = ?`, []any{child, parent, tenant}}, new(string))
+}

@@ -37,6 +37,8 @@ var onRqlite = map[string]func(*testing.T){
 	"TestDependencyKeys":             TestDependencyKeys,
 	"TestDependencyRetention":        TestDependencyRetention,
 	"TestGraph":                      TestGraph,
+	"TestBatch":                      TestBatch,
+	"TestTaskFilters":                TestTaskFilters,
 	"TestExpired":                    TestExpired,
 	"TestDedupe":                     TestDedupe,
 	"TestDedupeRace":                 TestDedupeRace,

@@ -30,6 +30,7 @@ type fake struct {
 	tasks           []*dts.Task
 	recurring       []*dts.RecurringTask
 	queues          map[string]*dts.Queue
+	edges           map[string][]dts.DependsOn // of each child
 	attempts        map[string][]*dts.Attempt
 	outputs         map[string]*dts.Output
 	tails           map[string]dts.Tail

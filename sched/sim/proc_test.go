@@ -319,6 +319,33 @@ func (p *proc) DeleteHandoffs(ctx context.Context, f dts.Fence, ids []string) er
 	return p.write(ctx, "delete handoffs", func() error { return p.w.db.deleteHandoffs(f, ids) })
 }
 
+// Nothing depends on anything here.
+
+func (p *proc) Ripples() <-chan struct{} { return nil }
+
+func (p *proc) Cascade(ctx context.Context, f dts.Fence, now time.Time) (bool, error) {
+	return false, p.read(ctx, func() {})
+}
+
+func (p *proc) Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (p *proc) DependsOn(ctx context.Context, tenant, child, parent string) (bool, error) {
+	return false, p.read(ctx, func() {})
+}
+
+func (p *proc) TasksByID(ctx context.Context, ids []string) (list []*dts.Task, err error) {
+	err = p.read(ctx, func() {
+		for _, id := range ids {
+			if t := p.w.db.tasks[id]; t != nil {
+				list = append(list, clone(t))
+			}
+		}
+	})
+	return list, err
+}
+
 func (p *proc) Fault() (time.Time, error) {
 	p.w.db.mu.Lock()
 	defer p.w.db.mu.Unlock()
@@ -646,17 +673,6 @@ func (p *proc) Maintain(context.Context) error { return nil }
 // Unfinished is never anything: no task here has a dedupe_key.
 func (p *proc) Unfinished(ctx context.Context, _, _ string) (*dts.Task, error) {
 	return nil, p.read(ctx, func() {})
-}
-
-func (p *proc) TasksByID(ctx context.Context, ids []string) (list []*dts.Task, err error) {
-	err = p.read(ctx, func() {
-		for _, id := range ids {
-			if t := p.w.db.tasks[id]; t != nil {
-				list = append(list, clone(t))
-			}
-		}
-	})
-	return list, err
 }
 
 func (p *proc) Expired(ctx context.Context, shards dts.ShardSet, now time.Time, after int64, limit int) (list []*dts.Task, err error) {

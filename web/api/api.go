@@ -27,6 +27,8 @@ type Store interface {
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	// Output returns what an attempt that has ended printed, or dts.ErrNotFound when nothing is kept.
 	Output(ctx context.Context, tenant, taskID string, number int) (*dts.Output, error)
+	// Graph returns what a task depends on and what depends on it, the limit tasks that are nearest, or dts.ErrNotFound.
+	Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error)
 	// RecurringTask returns one recurring task, or dts.ErrNotFound.
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
 	// RecurringTasks returns a page of the recurring tasks that match, newest first.
@@ -60,6 +62,11 @@ type Scheduler interface {
 	DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error)
 	// Bulk does a verb to the tasks that match, or counts them. The result counts what was done also where there is an error.
 	Bulk(ctx context.Context, c dts.BulkChange) (dts.BulkResult, error)
+	// AddDependencies makes a task that has not started depend on others, normalized already, and returns the graph. A circle,
+	// or a task that has started, is dts.ErrConflict.
+	AddDependencies(ctx context.Context, tenant, id string, list []dts.DependsOn) (*dts.Graph, error)
+	// RemoveDependency lets a task that has not started not depend on another one. dts.ErrNotFound: it does not.
+	RemoveDependency(ctx context.Context, tenant, id, parent string) (*dts.Graph, error)
 	// CreateRecurring creates a recurring task, normalized already.
 	CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error)
 	// ModifyRecurring applies a patch and replans.

@@ -32,7 +32,7 @@ func FuzzTaskBody(f *testing.F) {
 		err := decode(body, &q)
 		var task *dts.Task
 		if err == nil {
-			task, err = q.task(dts.DefaultTenant, "me", now)
+			task, err = q.task(dts.DefaultTenant, "me", now, nil)
 		}
 		if err != nil {
 			p := ProblemOf(err)
@@ -187,7 +187,7 @@ func BenchmarkDecodeTask(b *testing.B) {
 		if err := decode(body, &q); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := q.task("default", "me", now); err != nil {
+		if _, err := q.task("default", "me", now, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -24,8 +24,9 @@ func (h *Handler) createTasks(c *call) (any, error) {
 	tasks := make([]*dts.Task, len(q.Tasks))
 	var f fieldErrors
 	keys := map[string]int{}
+	refs := f.refs(q.Tasks, func() string { return dts.NewID(now) })
 	for i := range q.Tasks {
-		t, err := q.Tasks[i].task(c.p.TenantID, c.p.Name, now)
+		t, err := q.Tasks[i].task(c.p.TenantID, c.p.Name, now, refs)
 		if e, ok := errors.AsType[*dts.Error](err); ok {
 			prefix := "tasks[" + strconv.Itoa(i) + "]."
 			for _, x := range e.Fields {
@@ -42,6 +43,9 @@ func (h *Handler) createTasks(c *call) (any, error) {
 		tasks[i] = t
 	}
 	if err := f.err(); err != nil {
+		return nil, err
+	}
+	if err := refuseCircles(tasks, q.Tasks); err != nil {
 		return nil, err
 	}
 	made, err := h.Scheduler.CreateTasks(c, tasks)

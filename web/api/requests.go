@@ -21,6 +21,11 @@ type TaskRequest struct {
 
 	DedupeKey    string           `json:"dedupe_key,omitempty" doc:"at most one unfinished task of a tenant has it"`
 	DedupePolicy dts.DedupePolicy `json:"dedupe_policy,omitempty" enum:"REJECT,KEEP_FIRST,REPLACE" doc:"when there is one: 409; 200 and that one; or that one is cancelled, also when it runs. Default: REJECT. REPLACE is for a single task"`
+
+	DependsOn           []dts.DependsOn       `json:"depends_on,omitempty" doc:"tasks that must end first; at most 10000"`
+	DependsMode         dts.DependencyMode    `json:"depends_mode,omitempty" enum:"ALL,ANY" doc:"how many of them it needs; default: ALL"`
+	OnDependencyFailure dts.DependencyFailure `json:"on_dependency_failure,omitempty" enum:"SKIP,FAIL" doc:"what it becomes when they cannot be met any more: SKIPPED (the default) or FAILED"`
+	Ref                 string                `json:"ref,omitempty" doc:"in a bulk request: a name by which depends_on of other tasks of the request can mean it"`
 }
 
 // TaskPatch is the body of PATCH /tasks/{id}. What is left out stays as it is.
@@ -167,15 +172,20 @@ type Readiness struct {
 }
 
 // task makes the task that a request asks for.
-func (q *TaskRequest) task(tenant, actor string, now time.Time) (*dts.Task, error) {
+func (q *TaskRequest) task(tenant, actor string, now time.Time, refs map[string]string) (*dts.Task, error) {
 	var f fieldErrors
 	t := &dts.Task{Spec: q.Spec, TenantID: tenant, CreatedBy: actor, IdempotencyKey: q.IdempotencyKey, TracingID: q.TracingID,
-		DedupeKey: q.DedupeKey, DedupePolicy: q.DedupePolicy}
+		DedupeKey: q.DedupeKey, DedupePolicy: q.DedupePolicy, DependsMode: q.DependsMode, OnDependencyFailure: q.OnDependencyFailure}
+	hash := requestHash(q.IdempotencyKey, q) // before anything is filled in
+	t.DependsOn = f.dependsOn(q.DependsOn, refs)
+	if t.ID = refs[q.Ref]; q.Ref != "" && refs == nil {
+		f.add("ref", "is for POST /tasks/bulk; leave it out")
+	}
 	loc := f.zone("time_zone", q.TimeZone)
 	t.RunAt = f.when(q.RunAt, q.Delay, loc, now)
 	t.ExpiresAt = f.time("expires_at", q.ExpiresAt, loc)
 	f.zoneUsed("time_zone", q.TimeZone, q.RunAt, q.ExpiresAt)
-	t.RequestHash = requestHash(q.IdempotencyKey, q)
+	t.RequestHash = hash
 	bad := f.names()
 	f.merge(t.Normalize(now), bad)
 	f.target(q.Spec.TargetType, q.Spec.TargetConfig)

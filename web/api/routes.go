@@ -53,6 +53,12 @@ func (h *Handler) routes() []route {
 		{method: "GET", path: "/tasks/{id}/output", id: "get-output", tag: "tasks", summary: "What an attempt has printed, or the body that a server answered. Streamed as events output, then end, or failed",
 			params: outputParams, answer: OutputAnswer{}, media: "text/plain",
 			events: []any{OutputChunk{}, OutputEnd{}, Problem{}}, stream: h.output},
+		{method: "GET", path: "/tasks/{id}/dependencies", id: "get-dependencies", tag: "tasks", summary: "What a task depends on and what depends on it, directly or not: the nearest 1000 tasks",
+			answer: dts.Graph{}, serve: h.getDependencies},
+		{method: "POST", path: "/tasks/{id}/dependencies", id: "add-dependencies", tag: "tasks", summary: "Make a pending task that has not started depend on others; answers with the graph. A circle is refused and named",
+			body: DependenciesRequest{}, answer: dts.Graph{}, errors: []int{conflict}, serve: h.addDependencies},
+		{method: "DELETE", path: "/tasks/{id}/dependencies/{parent}", id: "remove-dependency", tag: "tasks", summary: "Let a pending task that has not started not wait for another one; answers with the graph",
+			answer: dts.Graph{}, errors: []int{conflict}, serve: h.removeDependency},
 		{method: "GET", path: "/tasks/{id}/why", id: "why-task", tag: "tasks", summary: "Why it did or did not run, in a sentence",
 			answer: dts.Why{}, serve: h.whyTask},
 

@@ -26,7 +26,7 @@ func (h *Handler) createTask(c *call) (any, error) {
 	if err := c.idempotencyKey(&q.IdempotencyKey); err != nil {
 		return nil, err
 	}
-	t, err := q.task(c.p.TenantID, c.p.Name, h.Now())
+	t, err := q.task(c.p.TenantID, c.p.Name, h.Now(), nil)
 	if err != nil {
 		return nil, err
 	}

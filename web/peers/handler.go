@@ -59,6 +59,8 @@ var methods = map[string]method{
 	"ModifyTask":        (*Handler).modifyTask,
 	"DoTask":            (*Handler).doTask,
 	"Bulk":              (*Handler).bulk,
+	"AddDependencies":   (*Handler).addDependencies,
+	"RemoveDependency":  (*Handler).removeDependency,
 	"CreateRecurring":   (*Handler).createRecurring,
 	"ModifyRecurring":   (*Handler).modifyRecurring,
 	"PauseRecurring":    (*Handler).pauseRecurring,
@@ -192,8 +194,17 @@ func (h *Handler) createTasks(ctx context.Context, _ *request, tasks []*dts.Task
 	}
 	// The caller may have asked another server before, whose answer it never got, and which may still be at it. Under
 	// one id each of the two would take the task for its own, and run it. Their key tells which of two ids is the task.
+	fresh := make(map[string]string, len(tasks))
 	for _, t := range tasks {
-		t.ID = dts.NewID(time.Now())
+		id := dts.NewID(time.Now())
+		fresh[t.ID], t.ID = id, id
+	}
+	for _, t := range tasks {
+		for i, d := range t.DependsOn {
+			if id := fresh[d.TaskID]; id != "" {
+				t.DependsOn[i].TaskID = id
+			}
+		}
 	}
 	list, err := h.Local.CreateTasks(ctx, tasks)
 	if err != nil {

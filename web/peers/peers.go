@@ -40,6 +40,7 @@ type Store interface {
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
 	TasksByID(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Unfinished(ctx context.Context, tenant, dedupeKey string) (*dts.Task, error)
+	Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error)
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
 }
 

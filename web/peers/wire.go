@@ -39,6 +39,9 @@ type request struct {
 	TaskPatch         *taskPatchForm
 	RecurringPatch    *recurringPatchForm
 
+	DependsOn []dts.DependsOn
+	Parent    string
+
 	Poke bool
 	IDs  []string
 
