@@ -23,19 +23,21 @@ const (
 	cascadeWaves = 128
 )
 
+// The joins are CROSS JOINs where SQLite must go through the list on their left, and lists are made before they are joined to
+// tasks: it does not know how short they are.
 const (
 	// noteEnds puts those of the tasks into cascades that have ended, or are gone, and on which some still wait. Where
 	// nothing depends on anything it finds an empty index.
 	noteEnds = `INSERT INTO cascades (tenant_id, task_id, status)
 		SELECT d.tenant_id, d.parent_id, coalesce(t.status, 'CANCELLED')
-		FROM json_each(?) AS j JOIN dependencies AS d ON d.parent_id = j.value AND d.resolved = 0 LEFT JOIN tasks AS t ON t.task_id = d.parent_id
+		FROM json_each(?) AS j CROSS JOIN dependencies AS d ON d.parent_id = j.value AND d.resolved = 0 LEFT JOIN tasks AS t ON t.task_id = d.parent_id
 		WHERE coalesce(t.status, 'CANCELLED') NOT IN ('PENDING', 'RUNNING') GROUP BY d.parent_id
 		ON CONFLICT (task_id) DO UPDATE SET status = excluded.status WHERE excluded.status <> 'CANCELLED'`
 
 	// noteParents does the same for what tasks depend on.
 	noteParents = `INSERT INTO cascades (tenant_id, task_id, status)
 		SELECT DISTINCT t.tenant_id, t.task_id, t.status
-		FROM json_each(?) AS j JOIN dependencies AS d ON d.child_id = j.value AND d.resolved = 0 JOIN tasks AS t ON t.task_id = d.parent_id
+		FROM json_each(?) AS j CROSS JOIN dependencies AS d ON d.child_id = j.value AND d.resolved = 0 CROSS JOIN tasks AS t ON t.task_id = d.parent_id
 		WHERE t.status NOT IN ('PENDING', 'RUNNING') ON CONFLICT DO NOTHING`
 
 	// resolveEdges decides as dts.DependencyType.Outcome does.
@@ -50,7 +52,15 @@ const (
 
 	// countEdges takes the edges that were just resolved off their children's counts. A child is ready when its count comes
 	// to 0, and it ends when its dependencies cannot be met any more: bad is then one that has failed.
-	countEdges = `UPDATE tasks SET unresolved_dependencies_count = x.remain,
+	countEdges = `WITH x AS MATERIALIZED (SELECT y.seq, y.fails,
+				CASE WHEN y.one THEN iif(y.met > 0, 0, max(y.open - y.n, 0)) ELSE iif(y.bad IS NULL, max(y.open - y.n, 0), 0) END AS remain,
+				CASE WHEN y.one THEN iif(y.met > 0 OR y.open > y.n, NULL, y.bad) ELSE y.bad END AS bad
+			FROM (SELECT t.seq, t.unresolved_dependencies_count AS open, g.n, g.met, g.bad, ` + dependsAny + ` AS one,
+					iif(t.spec = '', 0, t.spec ->> '$.on_dependency_failure' IS 'FAIL') AS fails
+				FROM (SELECT d.child_id, count(*) AS n, sum(d.resolved = 11) AS met, min(iif(d.resolved = 12, d.parent_id, NULL)) AS bad
+					FROM cascades AS c CROSS JOIN dependencies AS d ON d.parent_id = c.task_id AND d.resolved > 10 GROUP BY d.child_id) AS g
+				CROSS JOIN tasks AS t ON t.task_id = g.child_id WHERE t.status = 'PENDING' AND t.unresolved_dependencies_count > 0) AS y)
+		UPDATE tasks SET unresolved_dependencies_count = x.remain,
 			resolved_at = iif(x.remain = 0, ?1, tasks.resolved_at), miss_at = iif(x.remain = 0, NULL, tasks.miss_at),
 			status = iif(x.bad IS NULL, tasks.status, iif(x.fails, 'FAILED', 'SKIPPED')),
 			completed_at = iif(x.bad IS NULL, NULL, ?1),
@@ -58,15 +68,7 @@ const (
 			waits_for = iif(x.bad IS NULL, tasks.waits_for, NULL), line = iif(x.bad IS NULL, tasks.line, NULL),
 			last_error = iif(x.bad IS NULL, tasks.last_error, (SELECT 'it depends on ' || coalesce(nullif(p.name, '') || ' (' || x.bad || ')', x.bad) ||
 				iif(p.task_id IS NULL, ', which was deleted', ', which ended as ' || c.status) FROM cascades AS c LEFT JOIN tasks AS p ON p.task_id = c.task_id WHERE c.task_id = x.bad))
-		FROM (SELECT y.seq, y.fails,
-				CASE WHEN y.one THEN iif(y.met > 0, 0, max(y.open - y.n, 0)) ELSE iif(y.bad IS NULL, max(y.open - y.n, 0), 0) END AS remain,
-				CASE WHEN y.one THEN iif(y.met > 0 OR y.open > y.n, NULL, y.bad) ELSE y.bad END AS bad
-			FROM (SELECT t.seq, t.unresolved_dependencies_count AS open, g.n, g.met, g.bad, ` + dependsAny + ` AS one,
-					iif(t.spec = '', 0, t.spec ->> '$.on_dependency_failure' IS 'FAIL') AS fails
-				FROM (SELECT d.child_id, count(*) AS n, sum(d.resolved = 11) AS met, min(iif(d.resolved = 12, d.parent_id, NULL)) AS bad
-					FROM cascades AS c CROSS JOIN dependencies AS d ON d.parent_id = c.task_id AND d.resolved > 10 GROUP BY d.child_id) AS g
-				CROSS JOIN tasks AS t ON t.task_id = g.child_id WHERE t.status = 'PENDING' AND t.unresolved_dependencies_count > 0) AS y) AS x
-		WHERE tasks.seq = x.seq`
+		FROM x WHERE tasks.seq = x.seq`
 
 	// told are the tasks t that countEdges has just made ready, or ended.
 	told = `FROM cascades AS c CROSS JOIN dependencies AS d ON d.parent_id = c.task_id AND d.resolved > 10 CROSS JOIN tasks AS t ON t.task_id = d.child_id
@@ -144,20 +146,20 @@ const (
 
 	// A child that was not inserted, because its own idempotency key was taken, is left out.
 	insertEdges = `INSERT INTO dependencies (tenant_id, child_id, parent_id, type, resolved)
-		SELECT t.tenant_id, t.task_id, ` + parentOf + `, j.value ->> 2, 0 FROM json_each(?) AS j JOIN tasks AS t ON t.task_id = j.value ->> 0 WHERE true
+		SELECT t.tenant_id, t.task_id, ` + parentOf + `, j.value ->> 2, 0 FROM json_each(?) AS j CROSS JOIN tasks AS t ON t.task_id = j.value ->> 0 WHERE true
 		ON CONFLICT (child_id, parent_id) DO UPDATE SET type = excluded.type WHERE dependencies.resolved = 0`
 
 	assertParents = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE EXISTS (
-		SELECT 1 FROM json_each(?) AS j JOIN tasks AS t ON t.task_id = j.value ->> 0
+		SELECT 1 FROM json_each(?) AS j CROSS JOIN tasks AS t ON t.task_id = j.value ->> 0
 		WHERE NOT EXISTS (SELECT 1 FROM tasks AS p WHERE p.task_id = ` + parentOf + ` AND p.tenant_id = t.tenant_id))`
 
 	// recount sets the counts of tasks anew that have not started: right whatever was before. It reads all edges of each.
-	recount = `UPDATE tasks SET unresolved_dependencies_count = x.remain,
-			resolved_at = iif(x.remain = 0 AND unresolved_dependencies_count > 0, ?2, resolved_at), miss_at = iif(x.remain = 0 AND unresolved_dependencies_count > 0, NULL, miss_at)
-		FROM (SELECT t.seq, iif(` + dependsAny + ` AND EXISTS (SELECT 1 FROM dependencies AS d WHERE d.child_id = t.task_id AND d.resolved = 1), 0,
+	recount = `WITH x AS MATERIALIZED (SELECT t.seq, iif(` + dependsAny + ` AND EXISTS (SELECT 1 FROM dependencies AS d WHERE d.child_id = t.task_id AND d.resolved = 1), 0,
 				(SELECT count(*) FROM dependencies AS d WHERE d.child_id = t.task_id AND d.resolved = 0)) AS remain
-			FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.task_id = j.value WHERE t.status = 'PENDING' AND t.attempts = 0) AS x
-		WHERE tasks.seq = x.seq`
+			FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.task_id = j.value WHERE t.status = 'PENDING' AND t.attempts = 0)
+		UPDATE tasks SET unresolved_dependencies_count = x.remain,
+			resolved_at = iif(x.remain = 0 AND unresolved_dependencies_count > 0, ?2, resolved_at), miss_at = iif(x.remain = 0 AND unresolved_dependencies_count > 0, NULL, miss_at)
+		FROM x WHERE tasks.seq = x.seq`
 )
 
 // newEdges is the statements that make new tasks depend on others, after those that insert them; none where none does. The
@@ -273,7 +275,7 @@ func (s *Store) readResolved(ctx context.Context, tasks []*dts.Task) error {
 const (
 	// An ancestor of its parents must not be the task itself. What was asked for stands in dependencies already, so who closes
 	// a circle later than another one finds it.
-	ancestors   = `WITH RECURSIVE up (id) AS (SELECT value FROM json_each(?1) UNION SELECT d.parent_id FROM up JOIN dependencies AS d ON d.child_id = up.id LIMIT ?2) `
+	ancestors   = `WITH RECURSIVE up (id) AS (SELECT value FROM json_each(?1) UNION SELECT d.parent_id FROM up CROSS JOIN dependencies AS d ON d.child_id = up.id LIMIT ?2) `
 	assertRound = `INSERT INTO batch_assert (tenant_id, ok) ` + ancestors + `SELECT 'system', NULL FROM up WHERE id = ?3 LIMIT 1`
 	assertBound = `INSERT INTO batch_assert (tenant_id, ok) ` + ancestors + `SELECT 'system', NULL WHERE (SELECT count(*) FROM up) >= ?2`
 
@@ -369,7 +371,7 @@ func (s *Store) roundTrip(ctx context.Context, id string, list []dts.DependsOn) 
 	}
 	up := map[string][]string{}
 	n := 0
-	err = s.query(ctx, "read ancestors", OwnWrites, Stmt{ancestors + `SELECT d.child_id, d.parent_id FROM up JOIN dependencies AS d ON d.child_id = up.id LIMIT ?3`,
+	err = s.query(ctx, "read ancestors", OwnWrites, Stmt{ancestors + `SELECT d.child_id, d.parent_id FROM up CROSS JOIN dependencies AS d ON d.child_id = up.id LIMIT ?3`,
 		[]any{jsonOf(frontier), dts.MaxAncestors + 1, most}}, func(r scanner) error {
 		var child, parent string
 		err := r.Scan(&child, &parent)

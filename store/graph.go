@@ -22,8 +22,8 @@ func (s *Store) Graph(ctx context.Context, tenant, id string, limit int) (*dts.G
 	ids := []string{id}
 	seen := map[string]bool{id: true}
 	for _, walk := range [...]string{
-		`WITH RECURSIVE near (id) AS (SELECT ?1 UNION SELECT d.parent_id FROM near JOIN dependencies AS d ON d.child_id = near.id LIMIT ?2) SELECT id FROM near`,
-		`WITH RECURSIVE near (id) AS (SELECT ?1 UNION SELECT d.child_id FROM near JOIN dependencies AS d ON d.parent_id = near.id LIMIT ?2) SELECT id FROM near`,
+		`WITH RECURSIVE near (id) AS (SELECT ?1 UNION SELECT d.parent_id FROM near CROSS JOIN dependencies AS d ON d.child_id = near.id LIMIT ?2) SELECT id FROM near`,
+		`WITH RECURSIVE near (id) AS (SELECT ?1 UNION SELECT d.child_id FROM near CROSS JOIN dependencies AS d ON d.parent_id = near.id LIMIT ?2) SELECT id FROM near`,
 	} {
 		err := s.query(ctx, "walk dependencies", OwnWrites, Stmt{walk, []any{id, limit + 1}}, func(r scanner) error {
 			var at string
