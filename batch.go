@@ -49,10 +49,3 @@ type Batch struct {
 	CreatedAt   time.Time `json:"created_at"`
 	CompletedAt time.Time `json:"completed_at,omitzero" doc:"when it is done: when the last one ended"`
 }
-
-// Retention says how long finished tasks are kept. Zero fields set no limit of their own.
-type Retention struct {
-	Seconds float64 `json:"seconds,omitempty" doc:"after their end"`
-	Rows    int64   `json:"rows,omitempty" doc:"at most so many; the oldest go first"`
-	Bytes   int64   `json:"bytes,omitempty" doc:"at most so much of their targets, errors and output, about; the oldest go first"`
-}

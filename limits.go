@@ -127,32 +127,13 @@ func (q *Queue) Normalize() error {
 		q.Retry.normalize(&f, AtLeastOnce)
 	}
 	if q.Retention != nil {
-		q.Retention.normalize(&f, "retention")
+		q.Retention.normalize(&f, "retention.")
 	}
 	checkText(&f, "pause_note", q.PauseNote, MaxDescription)
 	if q.TenantID == "" {
 		q.TenantID = DefaultTenant
 	}
 	return f.err()
-}
-
-// Normalize checks a tenant's retention.
-func (r *Retention) Normalize() error {
-	var f fieldErrors
-	r.normalize(&f, "retention")
-	return f.err()
-}
-
-func (r *Retention) normalize(f *fieldErrors, field string) {
-	if r.Seconds != 0 {
-		checkSeconds(f, field+".seconds", r.Seconds, 1, 100*365*24*3600)
-	}
-	if r.Rows < 0 {
-		f.add(field+".rows", "%d is negative; use 0 for no limit", r.Rows)
-	}
-	if r.Bytes < 0 {
-		f.add(field+".bytes", "%d is negative; use 0 for no limit", r.Bytes)
-	}
 }
 
 func checkQueueName(f *fieldErrors, field, name string) {

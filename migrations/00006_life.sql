@@ -59,12 +59,19 @@ CREATE TABLE queue_rates (
   PRIMARY KEY (tenant_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- How long finished tasks of a tenant are kept.
+-- How long finished tasks of a tenant are kept. spec is JSON.
 CREATE TABLE retentions (
   tenant_id  TEXT NOT NULL PRIMARY KEY,
   spec       TEXT NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- When what a key has made was deleted: the key is kept for some days longer.
+ALTER TABLE idempotency_keys ADD COLUMN gone_at INTEGER;
+DROP INDEX idempotency_keys_age;
+CREATE INDEX idempotency_keys_gone ON idempotency_keys (gone_at) WHERE gone_at IS NOT NULL;
+UPDATE idempotency_keys SET gone_at = created_at + 2592000000000
+  WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE task_id = resource_id) AND NOT EXISTS (SELECT 1 FROM recurring_tasks WHERE recurring_task_id = resource_id);
 
 DROP VIEW all_attempts;
 CREATE VIEW all_attempts AS

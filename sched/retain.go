@@ -15,6 +15,7 @@ const (
 func (s *Scheduler) retainLoop() {
 	tick := time.NewTicker(retainEvery)
 	defer tick.Stop()
+	k := &keeper{s: s}
 	var oldAt time.Time
 	for {
 		select {
@@ -22,9 +23,9 @@ func (s *Scheduler) retainLoop() {
 			return
 		case <-tick.C:
 			now := s.clock.now()
-			s.retain(now)
+			s.retain(k, now)
 			if !now.Before(oldAt) {
-				s.deleteOld(now)
+				k.old(now)
 				oldAt = now.Add(oldEvery)
 			}
 		case <-s.full:
@@ -34,8 +35,8 @@ func (s *Scheduler) retainLoop() {
 			if s.o.OnFull != nil {
 				s.o.OnFull()
 			}
-			s.retain(s.clock.now())
-			s.deleteOld(s.clock.now()) // also finds out whether there is room again
+			s.retain(k, s.clock.now())
+			k.old(s.clock.now()) // also finds out whether there is room again
 			select {
 			case <-s.ctx.Done():
 				return
@@ -46,9 +47,11 @@ func (s *Scheduler) retainLoop() {
 	}
 }
 
-func (s *Scheduler) retain(now time.Time) {
+func (s *Scheduler) retain(k *keeper, now time.Time) {
 	if s.retains() {
-		s.deleteFinished(now)
+		k.look(now)
+	} else {
+		k.recount = time.Time{} // when it is up to this server again, what it has counted is old
 	}
 	if err := s.o.Store.Maintain(s.ctx); err != nil {
 		s.logStore("maintain the database", err)
@@ -58,38 +61,6 @@ func (s *Scheduler) retain(now time.Time) {
 // retains reports whether it is up to this server to delete what is old. By a wrong clock everything may look old;
 // of several servers the holder of the first shard does it.
 func (s *Scheduler) retains() bool { return s.clock.held() == "" && s.holds(0) }
-
-func (s *Scheduler) deleteFinished(now time.Time) {
-	stored, err := s.o.Store.FinishedCount(s.ctx, s.o.RetentionRows+1_000_000)
-	if err != nil {
-		s.logStore("count finished tasks", err)
-		return
-	}
-	for excess := stored - s.o.RetentionRows; s.ctx.Err() == nil; {
-		n, err := s.o.Store.DeleteFinished(s.ctx, now.Add(-s.o.Retention), excess, retainChunk)
-		if err != nil {
-			s.logStore("delete old tasks", err)
-			return
-		}
-		s.m.deleted.Add(float64(n))
-		if excess -= int64(n); n < retainChunk {
-			break
-		}
-		select {
-		case <-s.ctx.Done():
-		case <-time.After(retainPause):
-		}
-	}
-}
-
-func (s *Scheduler) deleteOld(now time.Time) {
-	if !s.retains() {
-		return
-	}
-	if _, err := s.o.Store.DeleteOld(s.ctx, now.Add(-s.o.Retention), now, retainChunk); err != nil {
-		s.logStore("delete old rows", err)
-	}
-}
 
 // noteFault wakes retainLoop after a write that failed.
 func (s *Scheduler) noteFault() {

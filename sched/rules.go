@@ -27,6 +27,9 @@ type rules struct {
 	settings  map[dts.LineKey]*dts.Queue // of queues, by their lines
 	queues    map[dts.LineKey]int        // the limits among them
 	calendars map[calendarKey]compiledCalendar
+
+	retentions map[string]dts.Retention   // of tenants for which one is set
+	ownKeeps   map[queueKey]dts.Retention // of queues
 }
 
 type calendarKey struct{ tenant, name string }
@@ -66,11 +69,19 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	retentions, err := s.o.Store.Retentions(ctx)
+	if err != nil {
+		return false, err
+	}
+	ownKeeps := map[queueKey]dts.Retention{}
 	settings, limits := make(map[dts.LineKey]*dts.Queue, len(queues)), map[dts.LineKey]int{}
 	for _, q := range queues {
 		line := dts.LineKey{TenantID: q.TenantID, Line: dts.QueueLine(q.Name)}
 		if settings[line] = q; q.Concurrency > 0 {
 			limits[line] = q.Concurrency
+		}
+		if q.Retention != nil && *q.Retention != (dts.Retention{}) {
+			ownKeeps[queueKey{q.TenantID, q.Name}] = *q.Retention
 		}
 	}
 	list := make([]*blackout, 0, len(all))
@@ -88,6 +99,7 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	s.rules.mu.Lock()
 	s.rules.token, s.rules.known, s.rules.blackouts = token, true, list
 	s.rules.settings, s.rules.queues = settings, limits
+	s.rules.retentions, s.rules.ownKeeps = retentions, ownKeeps
 	s.rules.mu.Unlock()
 	s.in.post(func(l *loop) {
 		l.blackouts = list
@@ -122,6 +134,20 @@ func (r *rules) queue(tenant, name string) *dts.Queue {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.settings[dts.LineKey{TenantID: tenant, Line: dts.QueueLine(name)}]
+}
+
+// ownRetentions returns those of queues that have one of their own. Nobody changes the map.
+func (r *rules) ownRetentions() map[queueKey]dts.Retention {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ownKeeps
+}
+
+// tenantRetentions returns those of tenants for which one is set. Nobody changes the map.
+func (r *rules) tenantRetentions() map[string]dts.Retention {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.retentions
 }
 
 // all returns the blackouts that the loop has.

@@ -96,9 +96,12 @@ type Store interface {
 	AllBlackouts(ctx context.Context) ([]*dts.Blackout, error)
 	Waiting(ctx context.Context, shards dts.ShardSet, reason dts.Reason, after int64, limit int) ([]*dts.Task, error)
 
-	FinishedCount(ctx context.Context, limit int64) (int64, error)
-	DeleteFinished(ctx context.Context, before time.Time, excess int64, limit int) (int, error)
-	DeleteOld(ctx context.Context, before, now time.Time, limit int) (int64, error)
+	Retentions(ctx context.Context) (map[string]dts.Retention, error)
+	PutRetention(ctx context.Context, tenant string, r dts.Retention, now time.Time, token int64) error
+	CountFinished(ctx context.Context, after, through time.Time, limit int) (counted []dts.Finished, next time.Time, err error)
+	DeleteFinished(ctx context.Context, c dts.Cut, now time.Time, limit int) (dts.Deletion, error)
+	DeleteSkips(ctx context.Context, after dts.SkipMark, before map[string]time.Time, other time.Time, limit int) (dts.SkipMark, error)
+	DeleteOld(ctx context.Context, before, now time.Time, limit int) (more bool, err error)
 	Maintain(ctx context.Context) error
 }
 
@@ -147,6 +150,8 @@ type Options struct {
 	DrainTimeout  time.Duration // how long Stop lets runs go on; default 30 s
 	Retention     time.Duration // finished tasks are kept this long; default 30 days
 	RetentionRows int64         // at most this many finished tasks are kept; default 1,000,000
+
+	RetentionBytes int64 // at most this much of finished tasks is kept, about, for each tenant; 0: no limit
 }
 
 const (

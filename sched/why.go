@@ -39,7 +39,7 @@ func (s *Scheduler) whyInstant(ctx context.Context, r *dts.RecurringTask, at tim
 	if err != nil {
 		return nil, err
 	}
-	f := instantFacts{r: r, now: now, retention: s.o.Retention}
+	f := instantFacts{r: r, now: now, retention: s.retention(r.TenantID).Age()}
 	f.table, err = s.table(ctx, r)
 	if err != nil && !errors.Is(err, cron.ErrReboot) {
 		return nil, err

@@ -3,6 +3,7 @@ package store_test
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -182,7 +183,6 @@ func questions(t *testing.T) (list []question) {
 		ask("LastSkip", func(st *store.Store, _ dts.Fence) (any, error) { return st.LastSkip(ctx, rec.ID) })
 		ask("Upcoming", func(st *store.Store, _ dts.Fence) (any, error) { return st.Upcoming(ctx, tenant, rec.ID, 2) })
 		ask("Occurrences", func(st *store.Store, _ dts.Fence) (any, error) { return st.Occurrences(ctx, tenant, rec.ID, "", 2) })
-		ask("FinishedCount", func(st *store.Store, _ dts.Fence) (any, error) { return st.FinishedCount(ctx, 100) })
 		ask("Lost", func(st *store.Store, f dts.Fence) (any, error) { return st.Lost(ctx, f, dts.AllShards, true, 10) })
 		ask("Handoffs", func(st *store.Store, _ dts.Fence) (any, error) { return st.Handoffs(ctx, dts.AllShards, 10) })
 		ask("Members", func(st *store.Store, _ dts.Fence) (any, error) { return st.Members(ctx) })
@@ -454,9 +454,25 @@ func questions(t *testing.T) (list []question) {
 	ask("Cascade", func(st *store.Store, f dts.Fence) (any, error) { return st.Cascade(ctx, f, now.Add(time.Hour)) })
 	graph()
 	read()
-	ask("DeleteFinished", func(st *store.Store, _ dts.Fence) (any, error) { return st.DeleteFinished(ctx, now, 1, 10) })
-	ask("DeleteFinished", func(st *store.Store, _ dts.Fence) (any, error) {
-		return st.DeleteFinished(ctx, now.Add(time.Hour), 0, 10)
+	for n := range int64(2) {
+		ask("PutRetention", func(st *store.Store, _ dts.Fence) (any, error) {
+			return none(st.PutRetention(ctx, tenant, dts.Retention{Seconds: 1.5 * float64(n), Rows: n}, now, n))
+		})
+		ask("Retentions", func(st *store.Store, _ dts.Fence) (any, error) { return st.Retentions(ctx) })
+	}
+	ask("CountFinished", func(st *store.Store, _ dts.Fence) (any, error) {
+		list, next, err := st.CountFinished(ctx, time.Time{}, now.Add(time.Hour), 2)
+		slices.SortFunc(list, func(a, b dts.Finished) int { return strings.Compare(a.Queue, b.Queue) })
+		return two(list, next, err)
+	})
+	for _, c := range []dts.Cut{{Rows: 1}, {Bytes: 1, Queue: "narrow"}, {Before: now.Add(time.Hour)}} {
+		ask("DeleteFinished", func(st *store.Store, _ dts.Fence) (any, error) {
+			c.TenantID, c.Through = tenant, now.Add(time.Hour)
+			return st.DeleteFinished(ctx, c, now, 10)
+		})
+	}
+	ask("DeleteSkips", func(st *store.Store, _ dts.Fence) (any, error) {
+		return st.DeleteSkips(ctx, dts.SkipMark{}, map[string]time.Time{tenant: now.Add(time.Hour)}, now, 10)
 	})
 	ask("DeleteOld", func(st *store.Store, _ dts.Fence) (any, error) {
 		return st.DeleteOld(ctx, now.Add(30*24*time.Hour), now.Add(24*time.Hour), 10)

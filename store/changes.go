@@ -100,6 +100,9 @@ func appendChange(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
 		}
 		return batch
 	}
+	if o.IdempotencyKey != "" {
+		batch = append(batch, keyGone(o, now))
+	}
 	return append(batch, deleteTask(o.ID)...)
 }
 

@@ -368,42 +368,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestRetention: retention never takes a task that has not ended, and takes the oldest first.
-func TestRetention(t *testing.T) {
-	st, _, f := open(t)
-	var done []dts.Change
-	var tasks []*dts.Task
-	for i := range 30 {
-		k := task(t, nil)
-		tasks = append(tasks, k)
-		if i >= 10 {
-			n := *k
-			n.Status, n.CompletedAt = dts.Cancelled, now.Add(time.Duration(i)*time.Hour)
-			done = append(done, dts.Change{Old: k, New: &n})
-		}
-	}
-	insert(t, st, tasks...)
-	if err := st.Change(ctx, f, done, now); err != nil {
-		t.Fatal(err)
-	}
-	left := func() int {
-		page, err := st.Tasks(ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, Limit: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(page.Items)
-	}
-	if n, err := st.DeleteFinished(ctx, now.Add(15*time.Hour), 0, 100); err != nil || n != 5 || left() != 25 {
-		t.Errorf("by age: %d deleted, %v, %d left", n, err, left())
-	}
-	if n, err := st.DeleteFinished(ctx, now, 7, 100); err != nil || n != 7 || left() != 18 {
-		t.Errorf("by count: %d deleted, %v, %d left", n, err, left())
-	}
-	if n, err := st.DeleteFinished(ctx, now.Add(1000*time.Hour), 0, 100); err != nil || n != 8 || left() != 10 {
-		t.Errorf("all: %d deleted, %v, %d left", n, err, left())
-	}
-}
-
 // TestLedgerPages: what shares an instant comes on one page, however short the pages are.
 func TestLedgerPages(t *testing.T) {
 	st, _, f := open(t)

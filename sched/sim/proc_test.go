@@ -656,16 +656,28 @@ func (p *proc) AllQueues(ctx context.Context) ([]*dts.Queue, error) {
 
 // Retention is far away: what it deletes is tested with the real store.
 
-func (p *proc) FinishedCount(ctx context.Context, _ int64) (int64, error) {
-	return 0, p.read(ctx, func() {})
+func (p *proc) Retentions(ctx context.Context) (map[string]dts.Retention, error) {
+	return nil, p.read(ctx, func() {})
 }
 
-func (p *proc) DeleteFinished(ctx context.Context, _ time.Time, _ int64, _ int) (int, error) {
-	return 0, p.write(ctx, "read", func() error { return nil })
+func (p *proc) PutRetention(context.Context, string, dts.Retention, time.Time, int64) error {
+	return nil
 }
 
-func (p *proc) DeleteOld(ctx context.Context, _, _ time.Time, _ int) (int64, error) {
-	return 0, p.write(ctx, "read", func() error { return nil })
+func (p *proc) CountFinished(ctx context.Context, _, through time.Time, _ int) ([]dts.Finished, time.Time, error) {
+	return nil, through, p.read(ctx, func() {})
+}
+
+func (p *proc) DeleteFinished(ctx context.Context, c dts.Cut, _ time.Time, _ int) (dts.Deletion, error) {
+	return dts.Deletion{Next: c.After}, p.write(ctx, "read", func() error { return nil })
+}
+
+func (p *proc) DeleteSkips(ctx context.Context, _ dts.SkipMark, _ map[string]time.Time, _ time.Time, _ int) (dts.SkipMark, error) {
+	return dts.SkipMark{}, p.read(ctx, func() {})
+}
+
+func (p *proc) DeleteOld(ctx context.Context, _, _ time.Time, _ int) (bool, error) {
+	return false, p.write(ctx, "read", func() error { return nil })
 }
 
 func (p *proc) Maintain(context.Context) error { return nil }

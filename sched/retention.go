@@ -1,0 +1,211 @@
+package sched
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"dts"
+)
+
+// What is finished goes after some time, or when it is too much. To know how much there is, each finished task is counted
+// once, soon after its end; to find what has to go, each limit has a mark of its own that only moves on. So what is kept is
+// not looked at again, but for a new count now and then: who deletes or retries a finished task tells nobody here.
+const (
+	retainCount = 4000             // finished tasks that are counted at once
+	recount     = 6 * time.Hour    // how often all are counted again
+	settled     = 10 * time.Second // what ended more recently is counted the next time: it may not all be on the disk
+)
+
+// Retention returns how long the finished tasks of a tenant are kept.
+func (s *Scheduler) Retention(ctx context.Context, tenant string) (*dts.RetentionState, error) {
+	all, err := s.o.Store.Retentions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &dts.RetentionState{Retention: all[tenant], Effective: all[tenant].Or(s.o.keeps())}, nil
+}
+
+// PutRetention sets how long they are kept. What is zero is as the server was started with.
+func (s *Scheduler) PutRetention(ctx context.Context, tenant string, r dts.Retention) (*dts.RetentionState, error) {
+	if err := r.Normalize(); err != nil {
+		return nil, err
+	}
+	err := s.changeQueue(ctx, func(ctx context.Context, token int64) error {
+		return s.o.Store.PutRetention(ctx, tenant, r, dts.Micros(s.clock.now()), token)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Retention(ctx, tenant)
+}
+
+// keeps is the retention of tenants that have none of their own.
+func (o *Options) keeps() dts.Retention {
+	return dts.Retention{Seconds: o.Retention.Seconds(), Rows: o.RetentionRows, Bytes: o.RetentionBytes}
+}
+
+// retention returns what holds for a tenant.
+func (s *Scheduler) retention(tenant string) dts.Retention {
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	return s.rules.retentions[tenant].Or(s.o.keeps())
+}
+
+// keeper deletes what is finished and not to be kept. One goroutine uses it.
+type keeper struct {
+	s        *Scheduler
+	counted  time.Time // what ended until then is counted
+	recount  time.Time // when all is counted again
+	own      map[queueKey]dts.Retention
+	kept     map[queueKey]*kept // of queues with a retention of their own, and of tenants, whose queue is ""
+	skipMark dts.SkipMark
+}
+
+// kept is what is stored of a queue or a tenant.
+type kept struct {
+	rows, bytes int64
+	mark        dts.FinishedMark // what should have gone by a limit has gone up to here
+}
+
+// look counts what has ended since the last time and deletes what is too old or too much, in small steps.
+func (k *keeper) look(now time.Time) {
+	k.renew(now)
+	if !k.count(now.Add(-settled)) {
+		return
+	}
+	for key, limit := range k.own {
+		k.cut(key, limit, now)
+	}
+	for key := range maps.Clone(k.kept) {
+		if key.queue == "" {
+			k.cut(key, k.s.retention(key.tenant), now)
+		}
+	}
+}
+
+// renew begins anew, when it is time to, or other queues than before have limits of their own.
+func (k *keeper) renew(now time.Time) {
+	own := k.s.rules.ownRetentions()
+	same := len(own) == len(k.own)
+	for key := range own {
+		_, was := k.own[key]
+		same = same && was
+	}
+	k.own = own
+	if same && now.Before(k.recount) {
+		return
+	}
+	k.recount, k.counted, k.kept = now.Add(recount), time.Time{}, map[queueKey]*kept{}
+}
+
+func (k *keeper) of(key queueKey) *kept {
+	n := k.kept[key]
+	if n == nil {
+		n = &kept{}
+		k.kept[key] = n
+	}
+	return n
+}
+
+// note adds to what is stored, or takes from it.
+func (k *keeper) note(f dts.Finished, sign int64) {
+	keys := []queueKey{{f.TenantID, ""}}
+	if key := (queueKey{f.TenantID, f.Queue}); k.own[key] != (dts.Retention{}) {
+		keys = append(keys, key)
+	}
+	for _, key := range keys {
+		n := k.of(key)
+		n.rows += sign * f.Rows
+		n.bytes += sign * f.Bytes
+	}
+}
+
+// count counts what ended until a time. False: that was not possible, or the scheduler ends.
+func (k *keeper) count(through time.Time) bool {
+	s := k.s
+	for k.counted.Before(through) {
+		list, next, err := s.o.Store.CountFinished(s.ctx, k.counted, through, retainCount)
+		if err != nil {
+			s.logStore("count finished tasks", err)
+			return false
+		}
+		for _, f := range list {
+			k.note(f, 1)
+		}
+		if k.counted = next; k.counted.Before(through) && !k.pause() {
+			return false
+		}
+	}
+	return true
+}
+
+// cut deletes what a limit does not let keep, of a tenant, or of one of its queues.
+func (k *keeper) cut(key queueKey, limit dts.Retention, now time.Time) {
+	s := k.s
+	n := k.of(key)
+	for {
+		c := dts.Cut{TenantID: key.tenant, Queue: key.queue, After: n.mark, Through: k.counted}
+		if limit.Seconds > 0 {
+			c.Before = now.Add(-limit.Age())
+		}
+		if limit.Rows > 0 {
+			c.Rows = max(n.rows-limit.Rows, 0)
+		}
+		if limit.Bytes > 0 {
+			c.Bytes = max(n.bytes-limit.Bytes, 0)
+		}
+		d, err := s.o.Store.DeleteFinished(s.ctx, c, now, retainChunk)
+		if err != nil {
+			s.logStore("delete old tasks", err)
+			return
+		}
+		for _, f := range d.Deleted {
+			k.note(f, -1)
+		}
+		s.m.deleted.Add(float64(len(d.Deleted)))
+		if n.mark = d.Next; !d.More || !k.pause() {
+			return
+		}
+	}
+}
+
+// pause lets fires go first. False: the scheduler ends, or others do this now.
+func (k *keeper) pause() bool {
+	select {
+	case <-k.s.ctx.Done():
+		return false
+	case <-time.After(retainPause):
+		return k.s.retains()
+	}
+}
+
+// old deletes what goes for its age only, and is not much.
+func (k *keeper) old(now time.Time) {
+	s := k.s
+	keeps := s.o.keeps()
+	before := map[string]time.Time{}
+	for tenant, r := range s.rules.tenantRetentions() {
+		before[tenant] = now.Add(-r.Or(keeps).Age())
+	}
+	for s.retains() {
+		next, err := s.o.Store.DeleteSkips(s.ctx, k.skipMark, before, now.Add(-keeps.Age()), retainCount)
+		if err != nil {
+			s.logStore("delete old skips", err)
+			break
+		}
+		if k.skipMark = next; next == (dts.SkipMark{}) || !k.pause() {
+			break
+		}
+	}
+	for s.retains() {
+		more, err := s.o.Store.DeleteOld(s.ctx, now.Add(-keeps.Age()), now, retainChunk)
+		if err != nil {
+			s.logStore("delete old rows", err)
+			return
+		}
+		if !more || !k.pause() {
+			return
+		}
+	}
+}
