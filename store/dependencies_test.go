@@ -473,8 +473,8 @@ func TestDependencyRetention(t *testing.T) {
 	k.make("open", nil)
 	k.make("child", nil, "p", "open")
 	k.end(dts.Success, "p")
-	if n, err := st.DeleteFinished(ctx, now.Add(time.Hour), 0, 10); n != 1 || err != nil {
-		t.Fatal(n, err)
+	if d, err := st.DeleteFinished(ctx, dts.Cut{TenantID: dts.DefaultTenant, Before: now.Add(time.Hour), Through: now.Add(time.Hour)}, now, 10); len(d.Deleted) != 1 || err != nil {
+		t.Fatal(d, err)
 	}
 	k.is("child PENDING 1")
 	g, err := st.Graph(ctx, dts.DefaultTenant, k.id["child"], 1000)
