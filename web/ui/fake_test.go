@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type fake struct {
 	effects   func(*dts.Preview) // changes what a preview says
 	why       map[string]string  // by id
 	done      []string           // verbs applied
+	bulks     []dts.BulkChange
 }
 
 type pauseCall struct {
@@ -134,7 +136,7 @@ func (f *fake) Tasks(_ context.Context, q dts.TaskFilter) (dts.Page[*dts.Task], 
 		switch {
 		case skip:
 			skip = t.ID != q.Cursor
-		case t.TenantID != q.TenantID || !slices.Contains(q.Statuses, t.Status):
+		case t.TenantID != q.TenantID || !slices.Contains(q.Statuses, t.Status) || !selects(q, t):
 		case len(p.Items) == q.Limit:
 			p.Next = p.Items[q.Limit-1].ID
 			return p, nil
@@ -144,6 +146,57 @@ func (f *fake) Tasks(_ context.Context, q dts.TaskFilter) (dts.Page[*dts.Task], 
 		}
 	}
 	return p, nil
+}
+
+// selects reports whether a filter has nothing against a task, besides its tenant and its state.
+func selects(q dts.TaskFilter, t *dts.Task) bool {
+	return (q.Queue == "" || t.Queue == q.Queue) && (q.Name == "" || t.Name == q.Name) && (q.BatchID == "" || t.BatchID == q.BatchID) &&
+		strings.Contains(t.LastError, q.Error)
+}
+
+func (f *fake) Batch(_ context.Context, tenant, id string) (*dts.Batch, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := &dts.Batch{ID: id, CreatedAt: f.now()}
+	counts := map[dts.Status]*int{dts.Pending: &b.Pending, dts.Running: &b.Running, dts.Success: &b.Success, dts.Failed: &b.Failed,
+		dts.Cancelled: &b.Cancelled, dts.Skipped: &b.Skipped}
+	for _, t := range f.tasks {
+		if t.BatchID == id && t.TenantID == tenant {
+			b.Total++
+			*counts[t.Status]++
+		}
+	}
+	if b.Total == 0 {
+		return nil, dts.Errorf(dts.ErrNotFound, "there is no batch %s", id)
+	}
+	b.Done = b.Pending+b.Running == 0
+	return b, nil
+}
+
+func (f *fake) Bulk(_ context.Context, c dts.BulkChange) (r dts.BulkResult, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return r, f.fail
+	}
+	f.bulks = append(f.bulks, c)
+	f.tasks = slices.DeleteFunc(f.tasks, func(t *dts.Task) bool {
+		if t.TenantID != c.Filter.TenantID || !slices.Contains(c.Filter.Statuses, t.Status) || !selects(c.Filter, t) {
+			return false
+		}
+		if r.Matched++; c.DryRun {
+			return false
+		}
+		r.Done++
+		switch c.Verb {
+		case dts.BulkCancel:
+			t.Status = dts.Cancelled
+		case dts.BulkRetry:
+			t.Status = dts.Pending
+		}
+		return c.Verb == dts.BulkDelete
+	})
+	return r, nil
 }
 
 func (f *fake) Attempts(_ context.Context, _, id string) ([]*dts.Attempt, error) {
@@ -382,10 +435,6 @@ func (f *fake) Subscribe(string) (<-chan dts.Event, func()) {
 
 func (f *fake) ModifyTask(ctx context.Context, tenant, id string, _ dts.TaskPatch) (*dts.Task, error) {
 	return f.Task(ctx, tenant, id)
-}
-
-func (f *fake) Bulk(context.Context, dts.BulkChange) (dts.BulkResult, error) {
-	return dts.BulkResult{}, nil
 }
 
 func (f *fake) ModifyRecurring(ctx context.Context, tenant, id string, _ dts.RecurringPatch) (*dts.RecurringTask, error) {

@@ -95,5 +95,9 @@ func badForm(err error) error {
 
 // withQuery adds one parameter to a path.
 func withQuery(path, key, value string) string {
-	return path + "?" + key + "=" + url.QueryEscape(value)
+	mark := "?"
+	if strings.Contains(path, "?") {
+		mark = "&"
+	}
+	return path + mark + key + "=" + url.QueryEscape(value)
 }

@@ -17,7 +17,7 @@ import (
 var templateFiles embed.FS
 
 // pageNames are the pages, each a template set of layout.html, parts.html and its own file.
-var pageNames = [...]string{"login", "overview", "task", "recurring", "new", "calendars", "calendar", "blackouts", "error"}
+var pageNames = [...]string{"login", "overview", "task", "recurring", "new", "calendars", "calendar", "blackouts", "dead", "dead-confirm", "batch", "error"}
 
 // pages holds a parsed template set for each page.
 type pages map[string]*template.Template
@@ -27,6 +27,7 @@ func parsePages(a *assets) (pages, error) {
 		"asset":      a.url,
 		"ago":        relative,
 		"bytes":      byteSize,
+		"clip":       clip,
 		"duration":   duration,
 		"late":       lateness,
 		"pauseWords": dts.PauseWords,
@@ -69,7 +70,7 @@ type shared struct {
 	Problems []string // why this node does not fire as it should
 	Flash    string   // what has just been done
 	Alert    string   // what could not be done
-	Here     string   // "overview", "new", "calendars" or "blackouts", for the navigation
+	Here     string   // "overview", "new", "dead", "calendars" or "blackouts", for the navigation
 
 	status dts.SchedulerStatus
 	old    *dts.Staleness
@@ -105,6 +106,11 @@ var flashes = map[string]string{
 	"resume-task":     "Resumed. It starts when it is due.",
 	"resume-catch-up": "Resumed. What was missed is made up for as the settings say.",
 	"backfill":        "The runs were added. Those that wait are among the next runs.",
+	"retry-dead":      "It is tried again.",
+	"requeue":         "Requeued.",
+	"discard":         "Discarded.",
+	"bulk-retry":      "Requeued.",
+	"bulk-cancel":     "Cancelled.",
 	"saved":           "Saved. What uses it is planned again.",
 	"delete-calendar": "The calendar is deleted.",
 	"blackout":        "Added. No task starts in it.",

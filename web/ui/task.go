@@ -236,9 +236,12 @@ func (h *handler) doTask(w http.ResponseWriter, r *http.Request, p auth.Principa
 		return h.showTask(w, r, p, status, sentence("", message))
 	}
 	to, done := "/ui/tasks/"+id, string(verb)
+	from, err := url.Parse(r.PostForm.Get("from"))
 	switch {
 	case r.PostForm.Get("from") == "recurring" && t.RecurringTaskID != "":
 		to, done = "/ui/recurring/"+t.RecurringTaskID, "skip"
+	case verb == dts.RetryNow && err == nil && from.Path == "/ui/dead":
+		to, done = readDeadFilter(from.Query()).url(from.Query().Get("cursor")), "retry-dead"
 	case verb == dts.PauseTask || verb == dts.ResumeTask:
 		done += "-task"
 	case verb == dts.Delete && t.RecurringTaskID != "":

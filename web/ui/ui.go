@@ -38,6 +38,8 @@ type Store interface {
 	Upcoming(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.Task, error)
 	Occurrences(ctx context.Context, tenant, recurringID, cursor string, limit int) (dts.Page[dts.Occurrence], error)
 	Counts(ctx context.Context, tenant string) (dts.Counts, error)
+	// Batch counts the tasks of a bulk request.
+	Batch(ctx context.Context, tenant, id string) (*dts.Batch, error)
 	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
 	Calendars(ctx context.Context, tenant string) ([]*dts.Calendar, error)
 	Blackouts(ctx context.Context, tenant string) ([]*dts.Blackout, error)
@@ -48,6 +50,8 @@ type Store interface {
 type Scheduler interface {
 	CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.Created[*dts.Task], error)
 	DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error)
+	// Bulk does a verb to the tasks that match, or counts them. The change is normalized already.
+	Bulk(ctx context.Context, c dts.BulkChange) (dts.BulkResult, error)
 	CreateRecurring(ctx context.Context, r *dts.RecurringTask) (dts.Created[*dts.RecurringTask], error)
 	PauseRecurring(ctx context.Context, tenant, id string, until time.Time, note, actor string) (*dts.RecurringTask, error)
 	ResumeRecurring(ctx context.Context, tenant, id string, catchUp bool, actor string) (*dts.RecurringTask, error)
@@ -134,6 +138,10 @@ func (h *handler) routes() http.Handler {
 	mux.Handle("POST /ui/preview", h.signedIn(h.preview))
 	mux.Handle("GET /ui/tasks/{id}", h.signedIn(h.task))
 	mux.Handle("POST /ui/tasks/{id}/{verb}", h.signedIn(h.doTask))
+	mux.Handle("GET /ui/dead", h.signedIn(h.dead))
+	mux.Handle("POST /ui/dead/{verb}", h.signedIn(h.doDead))
+	mux.Handle("GET /ui/batches/{id}", h.signedIn(h.batch))
+	mux.Handle("POST /ui/batches/{id}/{verb}", h.signedIn(h.doBatch))
 	mux.Handle("GET /ui/recurring/{id}", h.signedIn(h.recurring))
 	mux.Handle("POST /ui/recurring/{id}/{verb}", h.signedIn(h.doRecurring))
 	mux.Handle("GET /ui/calendars", h.signedIn(h.calendars))
