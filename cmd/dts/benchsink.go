@@ -76,6 +76,7 @@ func (s *sinkHandler) routes() http.Handler {
 		s.mu.Unlock()
 	})
 	mux.HandleFunc("POST /created/{bytes}", created())
+	mux.HandleFunc("POST /slow/{ms}", s.takeSlowly)
 	(&pacedHandler{}).routes(mux)
 	mux.HandleFunc("/", s.take)
 	return mux
@@ -95,6 +96,24 @@ func (s *sinkHandler) take(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	// An empty answer with the status 200 is what net/http sends now.
+}
+
+// maxSlow is the longest time after which the sink answers.
+const maxSlow = 10 * time.Minute
+
+// takeSlowly is take for a target that takes so many milliseconds, or until nobody waits for its answer any more.
+func (s *sinkHandler) takeSlowly(w http.ResponseWriter, r *http.Request) {
+	ms, err := strconv.ParseInt(r.PathValue("ms"), 10, 64)
+	if err != nil || ms < 0 || ms > maxSlow.Milliseconds() {
+		http.Error(w, "the time is not one in milliseconds, of ten minutes at most", http.StatusBadRequest)
+		return
+	}
+	s.take(w, r)
+	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 1<<20)) // so that the end of the connection is noticed
+	select {
+	case <-r.Context().Done():
+	case <-time.After(time.Duration(ms) * time.Millisecond):
+	}
 }
 
 // maxCreated is how long an answer of created may be.

@@ -17,7 +17,8 @@ type row struct {
 	status   dts.Status
 	reason   dts.Reason
 	at       time.Time // run_at
-	waits    int       // unresolved_dependencies_count
+	paused   bool
+	waits    int // unresolved_dependencies_count
 	tries    int
 	attempts []dts.AttemptState
 }
@@ -34,11 +35,11 @@ type stored struct {
 func (w *world) read() (*stored, error) {
 	s := &stored{tasks: map[int]row{}, edges: map[pair]edge{}, live: map[int]string{}}
 	numbers := map[string]int{}
-	err := w.query(`SELECT task_id, name, status, coalesce(skip_reason, ''), run_at, unresolved_dependencies_count, attempts FROM tasks`, func(r store.Rows) error {
+	err := w.query(`SELECT task_id, name, status, coalesce(skip_reason, ''), run_at, coalesce(waits_for, '') = 'PAUSED', unresolved_dependencies_count, attempts FROM tasks`, func(r store.Rows) error {
 		var id, name string
 		var x row
 		var at int64
-		err := r.Scan(&id, &name, &x.status, &x.reason, &at, &x.waits, &x.tries)
+		err := r.Scan(&id, &name, &x.status, &x.reason, &at, &x.paused, &x.waits, &x.tries)
 		x.at = time.UnixMicro(at)
 		n, _ := strconv.Atoi(name)
 		if _, twice := s.tasks[n]; twice {
@@ -152,7 +153,10 @@ func (w *world) differences(m *model, s *stored) []string {
 		if x.waits != m.unresolved(n) {
 			say(n, "counts %d open dependencies; the model %d", x.waits, m.unresolved(n))
 		}
-		if t.status == dts.Pending && !x.at.Equal(t.at) {
+		if x.paused != t.paused {
+			say(n, "is paused: %v; the model: %v", x.paused, t.paused)
+		}
+		if t.status == dts.Pending && !t.paused && !x.at.Equal(t.at) {
 			say(n, "is to run at %v; the model has it %v", x.at.Sub(w.began), t.at.Sub(w.began))
 		}
 		if x.tries != len(t.attempts) || !slices.Equal(x.attempts, t.attempts) {

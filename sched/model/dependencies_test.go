@@ -72,7 +72,7 @@ func (m *model) resolve() {
 			case t.any && met > 0, !t.any && failed == 0 && open == 0, t.any && failed == 0 && open == 0:
 				t.waits, again = false, true
 			case !t.any && failed > 0, t.any && open == 0:
-				t.waits, again = false, true
+				t.waits, t.paused, again = false, false, true
 				if t.status, t.reason = dts.Skipped, dts.ReasonDependency; t.fail {
 					t.status = dts.Failed
 				}
@@ -103,11 +103,13 @@ func (m *model) override(child int, states ...dts.DependencyState) {
 	m.tasks[child].waits = false
 }
 
-// reopen lets what has not started wait again for a task that runs once more.
+// reopen lets what has not started wait again for a task that runs once more. What has started just now, and is not stored
+// as running yet, goes on; its dependency is open all the same.
 func (m *model) reopen(parent int) {
 	for p, e := range m.edges {
 		child := m.tasks[p.child]
-		if p.parent == parent && m.unstarted(child) && (e.state == dts.DependencySatisfied || e.state == dts.DependencyFailed) {
+		early := child.status == dts.Running && len(child.attempts) == 1 && !m.shown(child)
+		if p.parent == parent && (early || m.unstarted(child)) && (e.state == dts.DependencySatisfied || e.state == dts.DependencyFailed) {
 			e.state = dts.DependencyOpen
 			m.decide(p.child)
 		}

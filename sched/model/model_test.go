@@ -34,11 +34,14 @@ type task struct {
 
 	any, fail bool // depends_mode ANY; on_dependency_failure FAIL
 	waits     bool // for what it depends on
+	paused    bool
+	key       string // dedupe_key
 }
 
 // model is the state of all tasks, by the numbers under which they were created.
 type model struct {
 	now   time.Time
+	up    time.Time // when the server was started
 	tasks map[int]*task
 	edges map[pair]*edge
 
@@ -51,11 +54,12 @@ type model struct {
 const startShown = 50 * time.Millisecond
 
 func newModel(now time.Time) *model {
-	return &model{now: now, tasks: map[int]*task{}, edges: map[pair]*edge{}}
+	return &model{now: now, up: now, tasks: map[int]*task{}, edges: map[pair]*edge{}}
 }
 
 func (m *model) clone() *model {
 	c := newModel(m.now)
+	c.up = m.up
 	for n, t := range m.tasks {
 		k := *t
 		k.attempts = slices.Clone(t.attempts)
@@ -71,40 +75,87 @@ func (m *model) clone() *model {
 // numbers returns the tasks' numbers in order.
 func (m *model) numbers() []int { return slices.Sorted(maps.Keys(m.tasks)) }
 
+func (t *task) ended() bool { return t.status != dts.Pending && t.status != dts.Running }
+
 // ending is what the target makes of attempt number of a task.
 func (t *task) ending(number int) ending { return t.endings[min(number, len(t.endings))-1] }
 
-// advance lets time pass until to. What is due starts, and what does not block ends at once.
+// advance lets time pass until to. What is due starts, and what does not block ends at once; what has expired is skipped.
 func (m *model) advance(to time.Time) {
 	for {
-		next := -1
+		first, at, expires := -1, to, false
 		for _, n := range m.numbers() {
-			if t := m.tasks[n]; m.startable(n) && !t.at.After(to) && (next < 0 || t.at.Before(m.tasks[next].at)) {
-				next = n
+			t := m.tasks[n]
+			if when := later(t.at, m.now); m.startable(n) && (when.Before(at) || first < 0 && when.Equal(at)) {
+				first, at, expires = n, when, false
+			}
+			if when := m.sweep(t); m.waiting(n) && !t.expires.IsZero() && (when.Before(at) || first < 0 && when.Equal(at)) {
+				first, at, expires = n, when, true
 			}
 		}
-		if next < 0 {
-			m.now = to
+		m.now = at
+		switch {
+		case first < 0:
 			return
+		case expires:
+			m.expire(first)
+		default:
+			m.start(first)
 		}
-		if t := m.tasks[next]; t.at.After(m.now) {
-			m.now = t.at
-		}
-		m.start(next)
 	}
 }
 
-// pass lets time pass while no server runs.
-func (m *model) pass(to time.Time) { m.now = to }
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// sweep is when it is noticed that a task has expired that does not come to its start: sweepEvery after the server's, and
+// so on.
+func (m *model) sweep(t *task) time.Time {
+	return m.up.Add(later(t.expires, m.up).Sub(m.up).Truncate(sweepEvery) + sweepEvery)
+}
+
+const sweepEvery = 2 * time.Second
+
+// expire skips a task.
+func (m *model) expire(n int) {
+	if t := m.tasks[n]; m.writes(n) {
+		t.status, t.reason, t.paused = dts.Skipped, dts.ReasonExpired, false
+		m.resolve()
+	}
+}
+
+// boot is the start of a server, after a while without one.
+func (m *model) boot(at time.Time) { m.now, m.up = at, at }
+
+// waiting reports whether a task is to start some time.
+func (m *model) waiting(n int) bool { return m.tasks[n].status == dts.Pending && !m.frozen[n] }
 
 // startable reports whether a task waits for nothing but its time.
 func (m *model) startable(n int) bool {
 	t := m.tasks[n]
-	return t.status == dts.Pending && !t.waits && !m.frozen[n]
+	return m.waiting(n) && !t.waits && !t.paused
+}
+
+// unfinished is the task that has a dedupe_key and has not ended; 0 where there is none.
+func (m *model) unfinished(key string) int {
+	for n, t := range m.tasks {
+		if key != "" && t.key == key && !t.ended() {
+			return n
+		}
+	}
+	return 0
 }
 
 func (m *model) start(n int) {
 	t := m.tasks[n]
+	if !t.expires.IsZero() && m.now.After(t.expires) {
+		m.expire(n)
+		return
+	}
 	e := t.ending(len(t.attempts) + 1)
 	if (t.once || e != blocks) && !m.writes(n) { // else lose decides
 		return
@@ -152,7 +203,9 @@ func (m *model) lose(written func(*task) bool) {
 			continue
 		}
 		if !written(t) {
-			t.status, t.attempts = dts.Pending, t.attempts[:len(t.attempts)-1]
+			if t.status, t.attempts = dts.Pending, t.attempts[:len(t.attempts)-1]; len(t.attempts) == 0 {
+				m.decide(n)
+			}
 			continue
 		}
 		t.attempts[len(t.attempts)-1] = dts.AttemptLost
@@ -174,30 +227,45 @@ func (m *model) do(v dts.Verb, n int) (code dts.Code) {
 	if t == nil {
 		return dts.ErrNotFound
 	}
-	ended := t.status != dts.Pending && t.status != dts.Running
 	switch {
 	case v == dts.Cancel && t.status == dts.Pending:
 		t.status = dts.Cancelled
 	case v == dts.Cancel && t.status == dts.Running:
 		t.status, t.attempts[len(t.attempts)-1] = dts.Cancelled, dts.AttemptCancelled
 	case v == dts.Cancel && t.status == dts.Cancelled:
-	case v == dts.RetryNow && ended && t.status != dts.Success:
+	case v == dts.RetryNow && t.ended() && t.status != dts.Success:
+		if m.unfinished(t.key) != 0 {
+			return dts.ErrConflict
+		}
 		t.status, t.reason, t.at = dts.Pending, "", m.now
 		t.max = max(t.max, len(t.attempts)+1)
+		if t.expires.Before(m.now) {
+			t.expires = time.Time{}
+		}
 		m.override(n, dts.DependencyOpen, dts.DependencyFailed)
 		m.reopen(n)
-	case v == dts.ForceComplete && ended || v == dts.ForceComplete && t.status == dts.Pending:
+	case v == dts.ForceComplete && (t.ended() || t.status == dts.Pending):
 		t.status = dts.Success
 	case v == dts.RunNow && t.status == dts.Pending:
-		t.at = m.now
+		t.at, t.paused = m.now, false
 		if t.waits {
 			m.override(n, dts.DependencyOpen)
 		}
+	case v == dts.PauseTask && t.status == dts.Pending:
+		t.paused = true
+	case v == dts.ResumeTask && t.status == dts.Pending:
+		if t.paused && t.at.Before(m.now) {
+			t.at = m.now
+		}
+		t.paused = false
 	case v == dts.Delete && t.status != dts.Running:
 		delete(m.tasks, n)
 		m.forget(n)
 	default:
 		return dts.ErrConflict
+	}
+	if t.ended() {
+		t.paused = false
 	}
 	m.resolve()
 	return ""

@@ -42,17 +42,17 @@ func TestModel(t *testing.T) {
 	if err := template(empty); err != nil {
 		t.Fatal(err)
 	}
-	began, told, steps := time.Now(), time.Now(), 0
-	for steps < total {
+	began, told, y := time.Now(), time.Now(), &tally{seen: map[string]int{}}
+	for y.steps < total {
 		set(t, "rapid.seed", seed)
-		rapid.Check(quiet{t}, func(r *rapid.T) { inBubble(t, r, empty, &steps) })
+		rapid.Check(quiet{t}, func(r *rapid.T) { inBubble(t, r, empty, y) })
 		seed += 1_000_000
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
-			fmt.Fprintf(os.Stderr, "%d steps, %.0f a second\n", steps, float64(steps)/time.Since(began).Seconds())
+			fmt.Fprintf(os.Stderr, "%d steps, %.0f a second\n", y.steps, float64(y.steps)/time.Since(began).Seconds())
 		}
 	}
-	t.Logf("%d steps in %v", steps, time.Since(began).Round(time.Second))
+	t.Logf("%d steps in %v%v", y.steps, time.Since(began).Round(time.Second), y)
 }
 
 // quiet is a test that does not tell of each round.
@@ -65,7 +65,7 @@ func (q quiet) Logf(format string, args ...any) {
 }
 
 // inBubble makes one history in fake time. A failure is a panic to rapid, so it is carried out of the bubble.
-func inBubble(t *testing.T, r *rapid.T, empty string, steps *int) {
+func inBubble(t *testing.T, r *rapid.T, empty string, y *tally) {
 	dir, err := os.MkdirTemp(filepath.Dir(empty), "")
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +83,9 @@ func inBubble(t *testing.T, r *rapid.T, empty string, steps *int) {
 			r.Fatalf("start: %v", err)
 		}
 		defer w.crash() // whatever it is about
-		h := &history{w: w, m: newModel(time.Now()), steps: steps}
-		r.Repeat(h.actions())
+		h := &history{w: w, m: newModel(time.Now()), tally: y}
+		r.Repeat(map[string]func(*rapid.T){"step": h.step, "": h.compare})
+		h.close()
 	})
 	// Rapid takes failures of the same place for the same.
 	switch text := fmt.Sprint(failure); {

@@ -45,24 +45,26 @@ const mostWays = 1 << 14
 
 // crashWhile does something, and lets the server crash after some of the writes that this takes.
 func (h *history) crashWhile(t *rapid.T) {
-	kind := rapid.SampledFrom([]string{"create", "verb", "verb", "end", "end", "wait"}).Draw(t, "while")
+	kind := pick(t, "while", "create", "change", "depend", "end", "end", "wait")
 	q := request{text: "wait", real: func() error { return errors.New("nothing to acknowledge") }, model: func(*model) dts.Code { return "" }}
 	switch kind {
 	case "create":
 		q = h.create(t)
-	case "verb":
-		q = h.verb(t)
+	case "change":
+		q = h.change(t, pick(t, "verb", dts.Cancel, dts.RetryNow, dts.ForceComplete, dts.RunNow, dts.Delete))
+	case "depend":
+		q = h.dependOn(t)
 	case "end":
 		q = h.end(t)
 		end := q.real
 		q.real = func() error { return errors.Join(end(), errors.New("whether it is written, is not told")) }
 	}
-	writes := rapid.IntRange(0, 3).Draw(t, "writes")
+	writes := uniform(t, "writes", 4)
 	span := time.Millisecond
 	switch {
 	case kind == "wait":
 		span = tick
-	case rapid.Bool().Draw(t, "a while"):
+	case uniform(t, "a while", 2) == 1:
 		span = 100 * time.Millisecond
 	}
 	began := time.Now()
@@ -81,7 +83,7 @@ func (h *history) crashWhile(t *rapid.T) {
 		t.Fatalf("crash: %v", err)
 	}
 	crashed := time.Now()
-	time.Sleep(h.untilTick(rapid.SampledFrom([]int{1, 1, 2, 5}).Draw(t, "down")))
+	time.Sleep(h.untilTick(pick(t, "down", 1, 1, 2, 5)))
 	if err := h.w.start(); err != nil {
 		t.Fatalf("start: %v", err)
 	}
@@ -95,11 +97,12 @@ func (h *history) crashWhile(t *rapid.T) {
 	for range mostWays {
 		m := h.m.clone()
 		m.torn(way, q, err == nil, began, crashed)
-		m.pass(started)
+		m.boot(started)
 		m.advance(time.Now())
 		list := h.w.differences(m, found)
 		if len(list) == 0 {
 			h.m = m
+			h.tally.note("crash while " + kind)
 			return
 		}
 		last += fmt.Sprintf("\n %v:\n  %s", way.bits[:way.next], lines(list))
