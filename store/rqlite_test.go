@@ -46,8 +46,6 @@ var onRqlite = map[string]func(*testing.T){
 	"TestDedupe":                     TestDedupe,
 	"TestDedupeRace":                 TestDedupeRace,
 	"TestKeyRace":                    TestKeyRace,
-	"TestBatch":                      TestBatch,
-	"TestTaskFilters":                TestTaskFilters,
 }
 
 // clusters has the cluster of each test that runs on rqlite, by the name of TestOnRqlite's own.

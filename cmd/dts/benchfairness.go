@@ -235,7 +235,7 @@ func (b *bench) hangingFigures(ctx context.Context) ([]benchFigure, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.server.CancelTasks(ctx, api.BulkCancelRequest{Filter: &api.TaskFilter{Queue: "hanging"}}); err != nil { // else the server waits for them when it stops
+	if _, err := b.server.Bulk(ctx, dts.BulkChange{Verb: dts.BulkCancel, Filter: dts.TaskFilter{Queue: "hanging"}}); err != nil { // else the server waits for them when it stops
 		return nil, err
 	}
 	figures := []benchFigure{{"healthy queue, started in time", "%", 100 * started, 0}}
