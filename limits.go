@@ -2,6 +2,7 @@ package dts
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -40,6 +41,23 @@ func (t *Task) Line() string {
 
 // LineKey names a line: of a tenant.
 type LineKey struct{ TenantID, Line string }
+
+// QueueKey names a queue: of a tenant.
+type QueueKey struct{ TenantID, Name string }
+
+// Key is the queue's name and tenant.
+func (q *Queue) Key() QueueKey { return QueueKey{q.TenantID, q.Name} }
+
+// QueueChoice is all queues, or only some, or all but some. At most one of the two is set.
+type QueueChoice struct{ Only, Except []QueueKey }
+
+// Has reports whether a queue is among them.
+func (c QueueChoice) Has(k QueueKey) bool {
+	if c.Only != nil {
+		return slices.Contains(c.Only, k)
+	}
+	return !slices.Contains(c.Except, k)
+}
 
 // Queue is a named queue with settings of its own. Others need not be made: a task names one and it is there.
 type Queue struct {

@@ -12,6 +12,8 @@ type Entry struct {
 	Shard           int
 	TargetType      TargetType
 	RecurringTaskID string
+	TenantID        string
+	Queue           string
 }
 
 // Mark is a place in the order of due tasks.
@@ -44,7 +46,7 @@ func (t *Task) Entry() Entry {
 	if t.Attempts > 0 {
 		miss = time.Time{}
 	}
-	return Entry{t.ID, t.Seq, t.RunAt, miss, t.Priority.Rank(), t.Shard, t.TargetType, t.RecurringTaskID}
+	return Entry{t.ID, t.Seq, t.RunAt, miss, t.Priority.Rank(), t.Shard, t.TargetType, t.RecurringTaskID, t.TenantID, t.Queue}
 }
 
 // Record is one step of an attempt on its way to the disk: its start, its end, or both at once.

@@ -101,12 +101,16 @@ func (b *planner) anyWithin(cutoff time.Time, missed int64) bool {
 	return slices.ContainsFunc(b.in.late, func(t *dts.Task) bool { return w == 0 || !t.ScheduledAt.Before(b.in.now.Add(-w)) })
 }
 
-// thinOut skips occurrences that wait for the end of a blackout and would be skipped then: those that wait stay few,
-// however long it lasts.
+// thinOut skips occurrences that wait for the end of a blackout, or of the pause of their queue, and would be skipped then:
+// those that wait stay few, however long it lasts.
 func (b *planner) thinOut() {
 	keep := max(b.mayRun(), 1) // one for RUN_ONE_NOW, and to tell at the end that something was missed
+	reason := dts.ReasonBlackout
+	if b.in.queuePaused {
+		reason = dts.ReasonQueue
+	}
 	for _, t := range b.in.waiting[:max(len(b.in.waiting)-keep, 0)] {
-		b.skipTask(t, dts.ReasonBlackout, "a later instant waits as well")
+		b.skipTask(t, reason, "a later instant waits as well")
 	}
 }
 

@@ -48,11 +48,8 @@ func (s *Scheduler) sharedBy(tenant string, spec *dts.Spec, shard int) []shared 
 	if spec.ConcurrencyKey != "" {
 		all = append(all, shared{"concurrency key " + spec.ConcurrencyKey, max(spec.ConcurrencyLimit, 1)})
 	}
-	s.rules.mu.Lock()
-	limit, is := s.rules.queues[dts.LineKey{TenantID: tenant, Line: dts.QueueLine(spec.Queue)}]
-	s.rules.mu.Unlock()
-	if is {
-		all = append(all, shared{"queue " + spec.Queue, limit})
+	if q := s.rules.queue(tenant, spec.Queue); q != nil && q.Concurrency > 0 {
+		all = append(all, shared{"queue " + spec.Queue, q.Concurrency})
 	}
 	return all
 }

@@ -123,12 +123,15 @@ func (s *Scheduler) reserve(tasks []*dts.Task) {
 // claimNow claims a task that is about to be written, if it is due within what is claimed ahead.
 func (s *Scheduler) claimNow(t *dts.Task) {
 	now := s.clock.now()
-	limit := int64(s.o.ClaimLimit)
+	kind, rank := poolOf(t.TargetType), t.Priority.Rank()
+	limit := s.claimLimit(kind, rank)
 	if !t.RunAt.After(now) {
 		limit *= 2 // it need not wait until others, due later, have started
 	}
-	if s.draining.Load() || s.clock.held() != "" || t.Unresolved > 0 || t.RunAt.After(now.Add(claimAhead)) ||
-		s.unstarted[poolOf(t.TargetType)][t.Priority.Rank()].Load() >= limit {
+	if s.draining.Load() || s.clock.held() != "" || t.Unresolved > 0 || t.RunAt.After(now.Add(claimAhead)) {
+		return
+	}
+	if f := s.flows.get(dts.QueueKey{TenantID: t.TenantID, Name: t.Queue}); f != nil && f.unstarted[kind][rank].Load() >= limit {
 		return
 	}
 	t.Node, t.PickedAt = s.o.Node.ID, dts.Micros(now)

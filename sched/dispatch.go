@@ -22,6 +22,8 @@ func (l *loop) due(it *item, now time.Time) {
 		l.miss(it)
 	case planned && !t.Moved && t.WaitsFor != dts.ReasonOverlap && t.Line() == "" && l.isPaused(t.RecurringTaskID, t.ScheduledAt):
 		l.skip(it, dts.ReasonPaused, l.paused[t.RecurringTaskID].Note)
+	case it.flow.paused: // it was being read, or let go, when that began
+		l.leaveUnstarted(it)
 	case l.blackedOut(it, now):
 	case overlapOf(t) != dts.OverlapAllow && t.Line() == "": // else it was decided before it stood in line
 		l.overlap(it)
@@ -32,22 +34,31 @@ func (l *loop) due(it *item, now time.Time) {
 }
 
 func (l *loop) toReady(it *item, now time.Time) {
+	f := l.flowOf(it)
+	if f.paused {
+		l.leaveUnstarted(it)
+		return
+	}
 	lane := [...]lanes.Lane{lanes.High, lanes.Medium, lanes.Low}[it.Rank]
 	if it.task.Attempts > 0 {
 		lane = lanes.Retry
 	}
 	it.state = ready
-	p := l.pools[poolOf(it.TargetType)]
-	it.spot = p.ready.Push(lane, &p.flow, now, it)
+	it.spot = l.pools[poolOf(it.TargetType)].ready.Push(lane, &f.of(it).ready, now, it)
 }
 
 // dispatch gives free slots to ready tasks.
 func (l *loop) dispatch(p *pool, now time.Time) {
+	l.unsate(p)
 	for p.running < p.slots && l.unwritten < maxUnwritten && !l.s.draining.Load() && (l.s.o.Halted == nil || !l.s.o.Halted()) && l.s.leased() {
-		it, ok := p.ready.Pop(now)
+		it, ok := p.ready.Peek(now)
 		if !ok {
 			return
 		}
+		if l.passes(p, it, now) {
+			continue
+		}
+		p.ready.Pop(now)
 		it.spot = nil
 		switch t := it.task; {
 		case !t.ExpiresAt.IsZero() && now.After(t.ExpiresAt):
@@ -58,7 +69,7 @@ func (l *loop) dispatch(p *pool, now time.Time) {
 		case l.crowded(it):
 		case l.gated(it, now):
 		default:
-			l.start(p, it, now)
+			l.start(it, now)
 		}
 	}
 }
@@ -108,10 +119,10 @@ func (s *Scheduler) persist(op string, write func() error) error {
 }
 
 // start hands a task to its runner.
-func (l *loop) start(p *pool, it *item, now time.Time) {
+func (l *loop) start(it *item, now time.Time) {
 	t := it.task
 	it.state = running
-	p.running++
+	l.begins(it)
 	l.count(it, -1)
 	l.addActive(it)
 	r := newRun(l.s, t, l.terms[it.Shard])
@@ -127,7 +138,7 @@ func (l *loop) start(p *pool, it *item, now time.Time) {
 
 // ended frees the slot of a run. Its result is on its way to the disk.
 func (l *loop) ended(it *item) {
-	l.pools[poolOf(it.TargetType)].running--
+	l.stops(it)
 	it.state = recording
 	l.unwritten++
 	l.checkIdle()
@@ -135,7 +146,7 @@ func (l *loop) ended(it *item) {
 
 // unstart takes back a task whose start could not be written: it has not run, and is still claimed.
 func (l *loop) unstart(it *item) {
-	l.pools[poolOf(it.TargetType)].running--
+	l.stops(it)
 	l.endActive(it)
 	l.freeSlots(it)
 	it.run = nil

@@ -41,7 +41,7 @@ func (h *holding) take(l *loop) {
 			p := l.pools[poolOf(it.TargetType)]
 			switch it.state {
 			case waiting:
-				p.waiting[it.Rank].remove(it)
+				l.unshelve(it)
 			case claimed:
 				p.claimed.remove(it)
 				l.count(it, -1)

@@ -150,7 +150,7 @@ func (l *loop) freeSlots(it *item) {
 
 // refusedSlot takes back a task for which there was no slot: it has not run, and waits in that line.
 func (l *loop) refusedSlot(it *item, full string) {
-	l.pools[poolOf(it.TargetType)].running--
+	l.stops(it)
 	i := slices.IndexFunc(it.run.slots, func(k dts.Slot) bool { return k.Line == full })
 	slot := it.run.slots[i]
 	l.freeSlots(it)
@@ -263,6 +263,9 @@ func (l *loop) takenBeside(k dts.LineKey, list []*dts.Task) int {
 
 // itsTurn lets a task go that waits in a line. false: something else is under way with it.
 func (l *loop) itsTurn(ln *line, t *dts.Task, now time.Time) bool {
+	if l.flowNamed(dts.QueueKey{TenantID: t.TenantID, Name: t.Queue}).paused {
+		return false // the store did not know yet
+	}
 	it := l.items[t.ID]
 	if it == nil {
 		it = &item{}
@@ -271,7 +274,7 @@ func (l *loop) itsTurn(ln *line, t *dts.Task, now time.Time) bool {
 		p := l.pools[poolOf(it.TargetType)]
 		switch it.state {
 		case waiting:
-			p.waiting[it.Rank].remove(it)
+			l.unshelve(it)
 		case claimed:
 			if it.RunAt.After(now) {
 				return true // it could not be started just now, and tries again soon
@@ -285,7 +288,7 @@ func (l *loop) itsTurn(ln *line, t *dts.Task, now time.Time) bool {
 		}
 	}
 	t.RunAt, t.PickedAt, t.Node = t.EligibleAt(), dts.Micros(now), l.s.o.Node.ID
-	it.Entry, it.task, it.turn, it.state = t.Entry(), t, ln.key, claimed
+	it.Entry, it.flow, it.task, it.turn, it.state = t.Entry(), nil, t, ln.key, claimed
 	l.count(it, 1)
 	l.due(it, now)
 	return true

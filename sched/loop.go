@@ -29,6 +29,7 @@ const (
 // item is what the loop knows of one task in memory.
 type item struct {
 	dts.Entry
+	flow    *flow // of its queue, once it was looked up: see flowOf
 	state   state
 	lost    bool               // its shard went to another server while something was under way: see leave
 	freed   bool               // while a verb has it, it was found to wait for no other task any more
@@ -49,17 +50,10 @@ type pool struct {
 	slots   int
 	running int
 
-	waiting [ranks]waitHeap // by priority, so that what is urgent is never behind what is many
+	waiting [ranks]rack // by priority, so that what is urgent is never behind what is many
 	claimed dueHeap
 	ready   *lanes.Queue[*item]
-	flow    lanes.Flow[*item]
-}
-
-// waitHeap is what waits in one pool at one priority.
-type waitHeap struct {
-	dueHeap
-	claims  int       // chunks that are being read
-	retryAt time.Time // nothing is read before this, after that failed
+	sated   []*poolFlow // flows that are passed over because they have their share
 }
 
 const (
@@ -87,6 +81,13 @@ type loop struct {
 	scanAt   time.Time // no scan before this, after one failed
 	lastScan time.Time
 
+	behind    map[*flow]struct{} // queues that have less in memory than mark says
+	thirsty   bool               // one of them may have little left
+	refilling bool
+	refillAt  time.Time // the store is not read for them before this, after that failed
+	throttled map[*flow]struct{}
+	rateAt    time.Time // when to look after those; zero: never
+
 	terms     dts.Terms             // of the shards that this server holds
 	since     [dts.Shards]time.Time // when it got them
 	paused    map[string]dts.Pause  // recurring tasks
@@ -109,7 +110,7 @@ type loop struct {
 
 func newLoop(s *Scheduler) *loop {
 	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}, asked: map[string][]*item{},
-		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}}
+		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}, behind: map[*flow]struct{}{}, throttled: map[*flow]struct{}{}}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
 	}
@@ -145,7 +146,7 @@ func (l *loop) run() {
 
 // forgetRetries lets the store be read again at once: by a clock that was set back, the time until then may be hours.
 func (l *loop) forgetRetries() {
-	l.scanAt = time.Time{}
+	l.scanAt, l.refillAt = time.Time{}, time.Time{}
 	for _, p := range l.pools {
 		for rank := range p.waiting {
 			p.waiting[rank].retryAt = time.Time{}
@@ -162,8 +163,10 @@ func (l *loop) step(now time.Time) {
 		l.s.wakePlanner()
 	}
 	l.scan(now)
+	l.refill(now)
 	l.checkBuffers(now)
 	l.checkLines(now)
+	l.checkRates(now)
 	for _, p := range l.pools {
 		for it := p.claimed.top(); it != nil && !it.RunAt.After(now); it = p.claimed.top() {
 			p.claimed.pop()
@@ -190,18 +193,24 @@ func (l *loop) arm(now time.Time) {
 	if len(l.lines) > 0 {
 		sooner(l.lineAt)
 	}
+	if !l.rateAt.IsZero() {
+		sooner(l.rateAt)
+	}
 	draining := l.s.draining.Load() // then nothing is scanned or claimed any more
 	if !l.scanning && !draining && l.terms != (dts.Terms{}) {
 		sooner(l.nextScan(now))
+	}
+	if l.thirsty && !l.refilling && !draining && l.terms != (dts.Terms{}) {
+		sooner(l.refillAt)
 	}
 	for _, p := range l.pools {
 		if it := p.claimed.top(); it != nil {
 			sooner(it.RunAt)
 		}
 		for rank := range p.waiting {
-			w := &p.waiting[rank]
-			if it := w.top(); it != nil && !draining && l.room(p, rank) > 0 {
-				sooner(laterOf(it.RunAt.Add(-claimAhead), w.retryAt))
+			r := &p.waiting[rank]
+			if sh := r.top(); sh != nil && !draining && r.claims < claimsInFlight {
+				sooner(laterOf(sh.top().RunAt.Add(-claimAhead), r.retryAt))
 			}
 		}
 	}
@@ -217,7 +226,7 @@ func (l *loop) arm(now time.Time) {
 func (l *loop) heapSize() (n int) {
 	for _, p := range l.pools {
 		for rank := range p.waiting {
-			n += p.waiting[rank].len()
+			n += p.waiting[rank].n
 		}
 	}
 	return n
@@ -252,33 +261,30 @@ func (l *loop) scan(now time.Time) {
 	l.read(after, l.mark)
 }
 
-// read reads what is due after a mark, chunk by chunk, up to the raised mark or until the heap is full.
+// read reads what is due after a mark, chunk by chunk, up to the raised mark. What is behind is left out.
 func (l *loop) read(after, raised dts.Mark) {
 	limit := min(loadChunk, l.s.o.HeapLimit)
-	held := l.terms.Held()
+	held, queues := l.terms.Held(), l.except()
 	l.s.wg.Go(func() {
-		list, err := l.s.o.Store.LoadDue(l.s.ctx, held, after, raised.RunAt, limit)
+		list, err := l.s.o.Store.LoadDue(l.s.ctx, held, queues, after, raised.RunAt, limit)
 		l.s.in.post(func(l *loop) {
-			n := len(list)
-			more := n == limit && l.mark == raised && l.heapSize()+n <= 2*l.s.o.HeapLimit
-			l.scanning = more
-			switch {
-			case err != nil:
+			l.scanning = false
+			if err != nil {
 				l.s.logStore("load due tasks", err)
 				l.scanAt = l.s.clock.now().Add(retryStore)
 				l.lower(after)
-			case more:
-			case n == limit:
-				l.lower(list[n-1].Mark())
-			default:
-				l.all = l.mark == raised // trim may have lowered it
 			}
 			l.s.strangers.Add(1)
 			for i := range list {
 				l.add(list[i], nil)
 			}
-			if more {
-				l.read(list[n-1].Mark(), raised)
+			switch {
+			case err != nil || l.mark != raised: // trim has lowered it
+			case len(list) == limit:
+				l.scanning = true
+				l.read(list[limit-1].Mark(), raised)
+			default:
+				l.all = true
 			}
 		})
 	})
@@ -292,17 +298,12 @@ func (l *loop) lower(m dts.Mark) {
 		return // trim has lowered it more
 	}
 	l.mark = m
-	for _, p := range l.pools {
-		for rank := range p.waiting {
-			w := &p.waiting[rank]
-			for _, it := range slices.Clone(w.list) {
-				if !it.Before(m) && it.Mark() != m {
-					w.remove(it)
-					delete(l.items, it.TaskID)
-				}
-			}
+	for _, f := range l.s.flows.m {
+		if f.waiting > 0 {
+			l.forget(slices.DeleteFunc(l.entriesOf(f), func(it *item) bool { return within(&it.Entry, m) }))
 		}
 	}
+	l.rejoin()
 }
 
 // add takes a task into memory if it is due before the mark and not there yet. With a task it is claimed.
@@ -315,10 +316,10 @@ func (l *loop) add(e dts.Entry, t *dts.Task) {
 		}
 		return
 	}
-	if l.terms[e.Shard] == 0 || t == nil && !e.Before(l.mark) && e.Mark() != l.mark {
+	it := &item{Entry: e, task: t}
+	if f := l.flowOf(it); l.terms[e.Shard] == 0 || f.paused || t == nil && !l.room(f, &e) {
 		return
 	}
-	it := &item{Entry: e, task: t}
 	l.items[e.TaskID] = it
 	if t != nil {
 		l.count(it, 1)
@@ -327,16 +328,16 @@ func (l *loop) add(e dts.Entry, t *dts.Task) {
 	}
 	l.toWaiting(it)
 	if l.heapSize() > 2*l.s.o.HeapLimit {
-		l.trim()
+		l.spill()
 	}
 }
 
-// trim lets go of the later half of what waits, after many were inserted at once.
+// trim lets go of the later half of all that waits, where no queues have more of it than the others.
 func (l *loop) trim() {
 	var list []*item
-	for _, p := range l.pools {
-		for rank := range p.waiting {
-			list = append(list, p.waiting[rank].list...)
+	for _, f := range l.s.flows.m {
+		if f.waiting > 0 {
+			list = append(list, l.entriesOf(f)...)
 		}
 	}
 	slices.SortFunc(list, func(a, b *item) int {
@@ -346,16 +347,14 @@ func (l *loop) trim() {
 		return 1
 	})
 	keep := l.s.o.HeapLimit / 2
-	for _, it := range list[keep:] {
-		l.pools[poolOf(it.TargetType)].waiting[it.Rank].remove(it)
-		delete(l.items, it.TaskID)
-	}
+	l.forget(list[keep:])
 	l.mark, l.all = list[keep-1].Mark(), false
+	l.rejoin()
 }
 
 func (l *loop) toWaiting(it *item) {
 	it.state, it.task, it.run = waiting, nil, nil
-	l.pools[poolOf(it.TargetType)].waiting[it.Rank].push(it)
+	l.shelve(it)
 }
 
 func (l *loop) toClaimed(it *item, now time.Time) {
@@ -387,32 +386,25 @@ func (l *loop) release(it *item) {
 // Claims: a task that is due soon is read whole, so that at its instant there is nothing left to do but to start it.
 // Nothing is written: whoever holds a task's shard, and only he, may start it.
 
-// count keeps the number of tasks claimed and not started.
-func (l *loop) count(it *item, d int64) { l.s.unstarted[poolOf(it.TargetType)][it.Rank].Add(d) }
-
-// room is how many tasks may be claimed now. Under load it waits until there is room for a whole chunk, because
-// reading one task for each that starts would cost more.
-func (l *loop) room(p *pool, rank int) int {
-	chunk := min(claimChunk, max(l.s.o.ClaimLimit/2, 1))
-	room := l.s.o.ClaimLimit - int(l.s.unstarted[poolOf(p.kind)][rank].Load())
-	if p.waiting[rank].claims >= claimsInFlight || room < chunk {
-		return 0
-	}
-	return chunk
-}
-
+// claim takes those that are due soon, as many of each queue as may be claimed of it.
 func (l *loop) claim(p *pool, rank int, now time.Time) {
-	w := &p.waiting[rank]
-	for !l.s.draining.Load() && !now.Before(w.retryAt) {
-		room := l.room(p, rank)
+	r := &p.waiting[rank]
+	for !l.s.draining.Load() && r.claims < claimsInFlight && !now.Before(r.retryAt) {
 		var chunk []*item
 		n := 0
-		for ; n < room; n++ {
-			it := w.top()
-			if it == nil || it.RunAt.Add(-claimAhead).After(now) {
+		for n < claimChunk {
+			sh := r.top()
+			if sh == nil || sh.top().RunAt.Add(-claimAhead).After(now) {
 				break
 			}
-			w.pop()
+			if i := poolOf(p.kind); sh.flow.unstarted[i][rank].Load() >= l.s.claimLimit(i, rank) {
+				sh.full = true // until there is room again: see count
+				r.settle(sh)
+				continue
+			}
+			n++
+			it := sh.top()
+			l.unshelve(it)
 			if !it.MissAt.IsZero() && it.MissAt.Before(now) && !it.RunAt.After(now) { // not before a blackout ends
 				l.miss(it)
 				continue
@@ -433,8 +425,8 @@ func (l *loop) claim(p *pool, rank int, now time.Time) {
 		if len(chunk) == 0 {
 			continue
 		}
-		w.claims++
-		l.s.wg.Go(func() { l.s.claimChunk(w, chunk) })
+		r.claims++
+		l.s.wg.Go(func() { l.s.claimChunk(r, chunk) })
 	}
 }
 
@@ -447,7 +439,7 @@ func (it *item) planned() *dts.Task {
 }
 
 // claimChunk reads tasks from the store and tells the loop.
-func (s *Scheduler) claimChunk(w *waitHeap, chunk []*item) {
+func (s *Scheduler) claimChunk(r *rack, chunk []*item) {
 	ids := make([]string, len(chunk))
 	for i, it := range chunk {
 		ids[i] = it.TaskID
@@ -461,10 +453,10 @@ func (s *Scheduler) claimChunk(w *waitHeap, chunk []*item) {
 	}
 	s.in.post(func(l *loop) {
 		now := s.clock.now()
-		w.claims--
+		r.claims--
 		if err != nil {
 			s.logStore("read due tasks", err)
-			w.retryAt = now.Add(retryStore)
+			r.retryAt = now.Add(retryStore)
 		}
 		for _, it := range chunk {
 			switch t := byID[it.TaskID]; {

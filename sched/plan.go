@@ -27,12 +27,13 @@ func Compile(r *dts.RecurringTask, calendars map[string]*calendar.Calendar) (*ti
 
 // planInput is what one planning step decides on, beside the recurring task and its schedule.
 type planInput struct {
-	now      time.Time
-	late     []*dts.Task // planned occurrences that were missed, or that a pause takes out, oldest first; nobody runs them meanwhile
-	waiting  []*dts.Task // those that will be missed when the blackout ends that they wait for; likewise
-	kept     []time.Time // instants ahead that have a task all the same, because it was moved by hand, or a skip because it was removed, in order; of one that is paused or has calendars
-	lastSkip *dts.Skip   // the newest, of a paused recurring task
-	open     int64       // planned occurrences that have not ended, of a recurring task with max_runs
+	now         time.Time
+	late        []*dts.Task // planned occurrences that were missed, or that a pause takes out, oldest first; nobody runs them meanwhile
+	waiting     []*dts.Task // those that will be missed when the blackout ends that they wait for, or the pause of their queue; likewise
+	kept        []time.Time // instants ahead that have a task all the same, because it was moved by hand, or a skip because it was removed, in order; of one that is paused or has calendars
+	lastSkip    *dts.Skip   // the newest, of a paused recurring task
+	open        int64       // planned occurrences that have not ended, of a recurring task with max_runs
+	queuePaused bool
 	// makeUp says that the catch-up mode applies to the instants of the pause that ends.
 	makeUp  bool
 	removed []time.Time // instants ahead that somebody has removed, in order; of one that is planned again

@@ -310,7 +310,9 @@ func (s *Scheduler) prepare(ctx context.Context, r *dts.RecurringTask, missed bo
 	if err != nil {
 		return p, h, err
 	}
-	in.waiting, in.late = apart(late, func(t *dts.Task) bool { return waitsOn(t, now) })
+	q := s.rules.queue(r.TenantID, r.Queue)
+	in.queuePaused = q != nil && q.Paused
+	in.waiting, in.late = apart(late, func(t *dts.Task) bool { return in.queuePaused || waitsOn(t, now) })
 	if missed {
 		s.takeBack(tasks, h.ids)
 	}

@@ -24,8 +24,7 @@ type rules struct {
 	token     string // of the blackouts and queues that the loop has
 	known     bool   // token was read
 	blackouts []*blackout
-	settings  map[dts.LineKey]*dts.Queue // of queues, by their lines
-	queues    map[dts.LineKey]int        // the limits among them
+	settings  map[dts.QueueKey]*dts.Queue
 	calendars map[calendarKey]compiledCalendar
 
 	retentions map[string]dts.Retention   // of tenants for which one is set
@@ -74,12 +73,9 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	ownKeeps := map[queueKey]dts.Retention{}
-	settings, limits := make(map[dts.LineKey]*dts.Queue, len(queues)), map[dts.LineKey]int{}
+	settings := make(map[dts.QueueKey]*dts.Queue, len(queues))
 	for _, q := range queues {
-		line := dts.LineKey{TenantID: q.TenantID, Line: dts.QueueLine(q.Name)}
-		if settings[line] = q; q.Concurrency > 0 {
-			limits[line] = q.Concurrency
-		}
+		settings[q.Key()] = q
 		if q.Retention != nil && *q.Retention != (dts.Retention{}) {
 			ownKeeps[queueKey{q.TenantID, q.Name}] = *q.Retention
 		}
@@ -97,13 +93,12 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 		list = append(list, &blackout{b, w}) // also one that is over: the clock may be set back
 	}
 	s.rules.mu.Lock()
-	s.rules.token, s.rules.known, s.rules.blackouts = token, true, list
-	s.rules.settings, s.rules.queues = settings, limits
+	s.rules.token, s.rules.known, s.rules.blackouts, s.rules.settings = token, true, list, settings
 	s.rules.retentions, s.rules.ownKeeps = retentions, ownKeeps
 	s.rules.mu.Unlock()
 	s.in.post(func(l *loop) {
 		l.blackouts = list
-		l.setQueueLimits(limits)
+		l.setQueues(settings)
 	})
 	return true, nil
 }
@@ -120,8 +115,11 @@ func (s *Scheduler) compileBlackout(ctx context.Context, b *dts.Blackout) (*cale
 	return calendar.CompileBlackout(b, c)
 }
 
-// inBlackout reports whether tasks of a queue may have to wait for a blackout's end now.
+// inBlackout reports whether tasks of a queue may have to wait for a blackout's end now, or for the queue to be resumed.
 func (s *Scheduler) inBlackout(tenant, queue string, now time.Time) bool {
+	if q := s.rules.queue(tenant, queue); q != nil && q.Paused {
+		return true
+	}
 	probe := dts.Task{TenantID: tenant, Spec: dts.Spec{Queue: queue}}
 	return slices.ContainsFunc(s.rules.all(), func(b *blackout) bool {
 		_, in := b.covers(&probe, now)
@@ -133,7 +131,7 @@ func (s *Scheduler) inBlackout(tenant, queue string, now time.Time) bool {
 func (r *rules) queue(tenant, name string) *dts.Queue {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.settings[dts.LineKey{TenantID: tenant, Line: dts.QueueLine(name)}]
+	return r.settings[dts.QueueKey{TenantID: tenant, Name: name}]
 }
 
 // ownRetentions returns those of queues that have one of their own. Nobody changes the map.

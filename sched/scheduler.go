@@ -48,7 +48,7 @@ type Store interface {
 	Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error)
 	DependsOn(ctx context.Context, tenant, child, parent string) (bool, error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
-	LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
+	LoadDue(ctx context.Context, shards dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Expired(ctx context.Context, shards dts.ShardSet, now time.Time, after int64, limit int) ([]*dts.Task, error)
 	Write(ctx context.Context, f dts.Fence, recs []*dts.Record) error
@@ -67,6 +67,7 @@ type Store interface {
 	AllQueues(ctx context.Context) ([]*dts.Queue, error)
 	QueuesNow(ctx context.Context, tenant string, now time.Time) ([]*dts.Queue, error)
 	QueueStates(ctx context.Context, tenant string, now time.Time, ahead bool) (map[string]dts.QueueState, error)
+	TakeStarts(ctx context.Context, k dts.QueueKey, r dts.Rate, want int, now time.Time) (dts.Starts, error)
 
 	InsertRecurring(ctx context.Context, f dts.Fence, p dts.Plan) (dts.Created[*dts.RecurringTask], error)
 	RecurringTask(ctx context.Context, tenant, id string) (*dts.RecurringTask, error)
@@ -143,10 +144,11 @@ type Options struct {
 	// TrustClock believes a clock that is earlier than the newest time in the store.
 	TrustClock bool
 
-	HTTPSlots     int           // HTTP calls in flight; default 256
-	CommandSlots  int           // commands at once; default 64
+	// One queue alone gets 70 % of the slots, so that others need not wait for what is slow in it: 256 and 64 by default.
+	HTTPSlots     int           // HTTP calls in flight; default 364
+	CommandSlots  int           // commands at once; default 91
 	HeapLimit     int           // tasks held in memory until they are due, at times twice as many; default 150,000
-	ClaimLimit    int           // tasks of one kind and priority claimed and not started; default 2,048
+	ClaimLimit    int           // tasks of one queue, kind and priority claimed and not started; default 2,048
 	DrainTimeout  time.Duration // how long Stop lets runs go on; default 30 s
 	Retention     time.Duration // finished tasks are kept this long; default 30 days
 	RetentionRows int64         // at most this many finished tasks are kept; default 1,000,000
@@ -157,7 +159,7 @@ type Options struct {
 const (
 	claimAhead     = 2 * time.Second        // tasks due within this are claimed
 	claimChunk     = 512                    // tasks claimed together
-	claimsInFlight = 2                      // chunks of one kind and priority under way
+	claimsInFlight = 2                      // chunks of one kind and priority under way, whatever the queues
 	loadAhead      = 10 * time.Minute       // tasks due within this are held in memory
 	loadChunk      = 10_000                 // tasks of one scan
 	startShown     = 50 * time.Millisecond  // a run that takes longer shows RUNNING
@@ -202,15 +204,16 @@ type Scheduler struct {
 
 	clock       *clock
 	draining    atomic.Bool
-	unstarted   [pools][ranks]atomic.Int64 // claimed or ready, by kind and priority
+	unstarted   [pools][ranks]atomic.Int64 // claimed or ready, by kind and priority, of all flows
+	flows       flows
 	startedAt   time.Time
 	faultLogged atomic.Int64 // since when the store fault that was logged lasts
 }
 
 // New makes a scheduler.
 func New(o Options) *Scheduler {
-	setDefault(&o.HTTPSlots, 256)
-	setDefault(&o.CommandSlots, 64)
+	setDefault(&o.HTTPSlots, 364)
+	setDefault(&o.CommandSlots, 91)
 	setDefault(&o.HeapLimit, 150_000)
 	setDefault(&o.ClaimLimit, 2048)
 	setDefault(&o.DrainTimeout, 30*time.Second)
@@ -238,7 +241,7 @@ func New(o Options) *Scheduler {
 		o: o, log: o.Log, bus: newBus(),
 		in: inbox{wake: make(chan struct{}, 1)}, loopDone: make(chan struct{}),
 		planning: make(chan struct{}, 1), planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), missed: map[string]bool{},
-		rules: rules{loading: make(chan struct{}, 1)},
+		rules: rules{loading: make(chan struct{}, 1)}, flows: flows{m: map[dts.QueueKey]*flow{}, sweepAt: minFlows},
 	}
 	s.held.Store(&dts.Fence{Node: o.Node.ID, Terms: &dts.Terms{}})
 	s.members = newMembers(s)

@@ -25,9 +25,9 @@ func (l *loop) gain(set dts.ShardSet, terms dts.Terms, paused map[string]dts.Pau
 // readGained reads what is due in shards that were gained, up to the mark: what is beyond, the next scan reads.
 func (l *loop) readGained(set dts.ShardSet, after dts.Mark) {
 	limit := min(loadChunk, l.s.o.HeapLimit)
-	through := l.mark.RunAt
+	through, queues := l.mark.RunAt, l.exceptPaused()
 	l.s.wg.Go(func() {
-		list, err := l.s.o.Store.LoadDue(l.s.ctx, set, after, through, limit)
+		list, err := l.s.o.Store.LoadDue(l.s.ctx, set, queues, after, through, limit)
 		if err != nil {
 			l.s.logStore("load due tasks", err)
 			select {
@@ -70,7 +70,7 @@ func (l *loop) lose(set dts.ShardSet) (runs []*run) {
 		p := l.pools[poolOf(it.TargetType)]
 		switch it.state {
 		case waiting:
-			p.waiting[it.Rank].remove(it)
+			l.unshelve(it)
 			l.drop(it)
 		case claimed:
 			p.claimed.remove(it)

@@ -100,17 +100,27 @@ func (l *loop) fill(st *dts.SchedulerStatus, now time.Time) {
 	st.Watermark = dts.Micros(l.mark.RunAt)
 	st.UnwrittenRuns, st.ActivePaused = l.unwritten, len(l.paused)
 	var oldest time.Time
+	sooner := func(at time.Time) {
+		if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
 	for i, p := range l.pools {
-		var waits []time.Time
 		st.Claimed -= p.ready.Len()
 		for rank := range p.waiting {
 			st.Claimed += int(l.s.unstarted[i][rank].Load())
-			waits = append(waits, topRunAt(&p.waiting[rank].dueHeap))
 		}
 		st.Pools = append(st.Pools, dts.PoolStatus{TargetType: p.kind, Slots: p.slots, Running: p.running, Ready: p.ready.Len()})
-		for _, at := range append(waits, p.ready.Oldest(), topRunAt(&p.claimed)) {
-			if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
-				oldest = at
+		sooner(topRunAt(&p.claimed))
+	}
+	for _, f := range l.s.flows.m {
+		for _, mine := range f.pools {
+			if mine == nil {
+				continue
+			}
+			sooner(mine.ready.Oldest())
+			for rank := range ranks {
+				sooner(topRunAt(&mine.shelves[rank].dueHeap))
 			}
 		}
 	}

@@ -275,6 +275,8 @@ func because(reason dts.Reason, r *dts.RecurringTask) string {
 		return "a calendar excluded it"
 	case dts.ReasonBlackout:
 		return "a blackout was open"
+	case dts.ReasonQueue:
+		return "its queue was paused"
 	}
 	return "the reason is " + string(reason)
 }
@@ -357,10 +359,13 @@ type serverFacts struct {
 	notReady  []string // why nothing starts here
 	slots     int      // for tasks of its kind
 	full      bool
+	queue     *dts.Queue // its settings; nil: it has none
+	throttled bool       // the queue's rate keeps it from starting now
+	share     int        // so many of its queue run, and that is as many as may; 0: more may
 }
 
 func (s *Scheduler) factsOfServer(t *dts.Task) serverFacts {
-	var f serverFacts
+	f := serverFacts{queue: s.rules.queue(t.TenantID, t.Queue)}
 	if !s.holds(t.Shard) {
 		f.elsewhere = "-"
 		if id := s.members.placement.Load().Holders[t.Shard]; id != "" {
@@ -368,6 +373,7 @@ func (s *Scheduler) factsOfServer(t *dts.Task) serverFacts {
 		}
 		return f
 	}
+	s.factsOfFlow(t, &f)
 	st := s.Status()
 	f.notReady = st.NotReady
 	for _, p := range st.Pools {
@@ -376,4 +382,29 @@ func (s *Scheduler) factsOfServer(t *dts.Task) serverFacts {
 		}
 	}
 	return f
+}
+
+// factsOfFlow adds what the loop knows of a task's queue; nothing when the loop does not answer.
+func (s *Scheduler) factsOfFlow(t *dts.Task, f *serverFacts) {
+	type facts struct {
+		throttled bool
+		share     int
+	}
+	answer := make(chan facts, 1)
+	s.in.post(func(l *loop) {
+		var got facts
+		if fl := l.s.flows.get(dts.QueueKey{TenantID: t.TenantID, Name: t.Queue}); fl != nil {
+			got.throttled = fl.throttled
+			if mine := fl.pools[poolOf(t.TargetType)]; mine != nil && mine.sated {
+				got.share = mine.running
+			}
+		}
+		answer <- got
+	})
+	select {
+	case got := <-answer:
+		f.throttled, f.share = got.throttled, got.share
+	case <-s.loopDone:
+	case <-time.After(time.Second):
+	}
 }

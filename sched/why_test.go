@@ -63,6 +63,17 @@ func TestWhyTask(t *testing.T) {
 		}), "It was due at Tue 2026-03-03 11:00:00 UTC, and waits for the end of the blackout upgrade at Tue 2026-03-03 12:30:00 UTC."},
 		{"the clock", pending(func(f *taskFacts) { f.server.notReady = []string{"the clock says 1970; set the clock"} }), "It was due at Tue 2026-03-03 11:00:00 UTC, but this server does not start it: the clock says 1970; set the clock."},
 		{"no slot", pending(func(f *taskFacts) { f.server.full = true }), "It was due at Tue 2026-03-03 11:00:00 UTC, and waits for a slot: all 64 that this server has for tasks of its kind are in use."},
+		{"the queue's share", pending(func(f *taskFacts) { f.t.Queue, f.server.share = "slow", 49 }), "It was due at Tue 2026-03-03 11:00:00 UTC, and waits for a slot: the queue \"slow\" uses 49 of the 64 that this server has for tasks of its kind, and must leave the rest to others."},
+		{"the queue's rate", pending(func(f *taskFacts) {
+			f.t.Queue, f.server.throttled, f.server.queue = "slow", true, &dts.Queue{Name: "slow", Rate: 5, PeriodSeconds: 60, Burst: 1}
+		}), "It was due at Tue 2026-03-03 11:00:00 UTC, and waits for its turn: of the queue \"slow\" no more than 5 start in 1 m."},
+		{"a paused queue", pending(func(f *taskFacts) {
+			f.t.Queue, f.server.queue = "slow", &dts.Queue{Name: "slow", Paused: true, PausedAt: due, PauseNote: "upgrade"}
+		}), "It was due at Tue 2026-03-03 11:00:00 UTC, and waits until somebody resumes it: the queue \"slow\" is paused, since Tue 2026-03-03 11:00:00 UTC (upgrade)."},
+		{"not due, a paused queue", pending(func(f *taskFacts) {
+			later(f)
+			f.t.Queue, f.server.queue = "slow", &dts.Queue{Name: "slow", Paused: true, PausedAt: due}
+		}), "It is not due before Tue 2026-03-03 14:00:00 UTC, in 2 h; then it waits until somebody resumes it: the queue \"slow\" is paused, since Tue 2026-03-03 11:00:00 UTC."},
 		{"elsewhere", pending(func(f *taskFacts) { f.server.elsewhere = "n2" }), "It was due at Tue 2026-03-03 11:00:00 UTC, and server n2 starts it, as soon as it can; ask that one for more."},
 		{"nowhere", pending(func(f *taskFacts) { f.server.elsewhere = "-" }), "It was due at Tue 2026-03-03 11:00:00 UTC, and no server holds its shard now; one of those that live takes it within seconds."},
 		{"missed", pending(func(f *taskFacts) { f.t.MissAt = due.Add(time.Minute) }), "It was due at Tue 2026-03-03 11:00:00 UTC, which is too long ago: the catch-up mode decides about it in a moment."},

@@ -83,6 +83,8 @@ func (f *taskFacts) pending() string {
 		return f.paused(due)
 	case t.Unresolved > 0:
 		return fmt.Sprintf("it waits for %s", count(t.Unresolved, "task")+" that it depends on")
+	case s.queue != nil && s.queue.Paused && !t.EligibleAt().After(f.now):
+		return due + ", and waits" + f.queuePause()
 	case t.WaitsFor == dts.ReasonOverlap && !t.DueAt.After(f.now):
 		return due + ", and waits until the run before it has ended" + f.policy()
 	case t.WaitsFor == dts.ReasonBlackout && !t.DueAt.After(f.now):
@@ -106,6 +108,10 @@ func (f *taskFacts) pending() string {
 		return due + ", which is too long ago: the catch-up mode decides about it in a moment"
 	case f.blackout != nil && f.blackout.until.After(f.now):
 		return due + ", and waits for the end of " + f.blackoutName() + " at " + f.say(f.blackoutEnd())
+	case s.throttled && s.queue != nil:
+		return fmt.Sprintf("%s, and waits for its turn: of the queue %q no more than %d start in %s", due, t.Queue, s.queue.Rate, sayDuration(time.Duration(s.queue.PeriodSeconds*float64(time.Second))))
+	case s.share > 0:
+		return fmt.Sprintf("%s, and waits for a slot: the queue %q uses %d of the %d that this server has for tasks of its kind, and must leave the rest to others", due, t.Queue, s.share, s.slots)
 	case s.full:
 		return fmt.Sprintf("%s, and waits for a slot: all %d that this server has for tasks of its kind are in use", due, s.slots)
 	}
@@ -143,8 +149,20 @@ func (f *taskFacts) notYet() string {
 		text += "; it will be skipped then, because the recurring task is paused"
 	case f.blackout != nil && f.blackout.skipped:
 		text += "; it will be skipped then, because " + f.blackoutName() + " is open"
+	case f.server.queue != nil && f.server.queue.Paused:
+		text += "; then it waits" + f.queuePause()
 	case f.blackout != nil:
 		text += "; then it waits for the end of " + f.blackoutName() + " at " + f.say(f.blackoutEnd())
+	}
+	return text
+}
+
+// queuePause says what a task of a paused queue waits for.
+func (f *taskFacts) queuePause() string {
+	q := f.server.queue
+	text := fmt.Sprintf(" until somebody resumes it: the queue %q is paused, since %s", q.Name, f.say(q.PausedAt))
+	if q.PauseNote != "" {
+		text += " (" + q.PauseNote + ")"
 	}
 	return text
 }

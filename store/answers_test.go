@@ -145,10 +145,10 @@ func questions(t *testing.T) (list []question) {
 			return l, err
 		})
 		ask("LoadDue", func(st *store.Store, _ dts.Fence) (any, error) {
-			return st.LoadDue(ctx, dts.AllShards, dts.Mark{}, now.Add(time.Hour), 10)
+			return st.LoadDue(ctx, dts.AllShards, dts.QueueChoice{}, dts.Mark{}, now.Add(time.Hour), 10)
 		})
 		ask("LoadDue", func(st *store.Store, _ dts.Fence) (any, error) {
-			return st.LoadDue(ctx, dts.SetOf(63, rec.Shard), dts.Mark{RunAt: now}, now.Add(time.Hour), 10)
+			return st.LoadDue(ctx, dts.SetOf(63, rec.Shard), dts.QueueChoice{Only: []dts.QueueKey{{TenantID: tenant, Name: "q"}, {TenantID: tenant, Name: "default"}}}, dts.Mark{RunAt: now}, now.Add(time.Hour), 10)
 		})
 		ask("Expired", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.Expired(ctx, dts.AllShards, now.Add(time.Hour), 0, 10)
@@ -380,6 +380,9 @@ func questions(t *testing.T) (list []question) {
 		})
 		ask("QueueStates", func(st *store.Store, _ dts.Fence) (any, error) {
 			return st.QueueStates(ctx, "", now.Add(time.Hour), false)
+		})
+		ask("TakeStarts", func(st *store.Store, _ dts.Fence) (any, error) {
+			return st.TakeStarts(ctx, dts.QueueKey{TenantID: tenant, Name: "narrow"}, dts.Rate{N: 10, Period: time.Second, Burst: 3}, 2, now)
 		})
 		ask("ActiveOrInLine", func(st *store.Store, _ dts.Fence) (any, error) { return st.ActiveOrInLine(ctx, rec.ID) })
 		ask("SweepSlots", func(st *store.Store, _ dts.Fence) (any, error) { return st.SweepSlots(ctx) })

@@ -62,3 +62,37 @@ func TestLedgersAreNotSearched(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsDueIsFoundByItsTime: whatever queues are asked for.
+func TestWhatIsDueIsFoundByItsTime(t *testing.T) {
+	db := &asked{Backend: openSQLite(t)}
+	st := store.New(db, store.Options{})
+	defer st.Close()
+	some := []dts.QueueKey{{TenantID: dts.DefaultTenant, Name: "q"}}
+	for _, queues := range []dts.QueueChoice{{}, {Only: some}, {Except: some}} {
+		db.queries = nil
+		if _, err := st.LoadDue(ctx, dts.AllShards, queues, dts.Mark{RunAt: now}, now, 10); err != nil {
+			t.Fatal(err)
+		}
+		q := db.queries[0]
+		rows, err := db.Backend.Query(ctx, store.OwnWrites, store.Stmt{SQL: "EXPLAIN QUERY PLAN " + q.SQL, Args: q.Args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := ""
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				t.Fatal(err)
+			}
+			plan += step + "\n"
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(plan, "tasks USING INDEX tasks_due (") || strings.Contains(plan, "TEMP B-TREE FOR ORDER") || strings.Contains(plan, "CORRELATED") {
+			t.Errorf("%+v:\n%s", queues, plan)
+		}
+	}
+}

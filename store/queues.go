@@ -15,17 +15,20 @@ import (
 // where it had none. A dts.ErrConflict: there are too many.
 func (s *Store) PutQueue(ctx context.Context, q *dts.Queue, token int64) error {
 	return s.putQueue(ctx, q, `concurrency = excluded.concurrency, rate = excluded.rate, period_us = excluded.period_us,
-		burst = excluded.burst, retry = excluded.retry, retention = excluded.retention, updated_at = excluded.updated_at`, token)
+		burst = excluded.burst, retry = excluded.retry, retention = excluded.retention, updated_at = excluded.updated_at`, token,
+		Stmt{`DELETE FROM queue_rates WHERE tenant_id = ?1 AND name = ?2 AND NOT EXISTS (
+			SELECT 1 FROM queues WHERE tenant_id = ?1 AND name = ?2 AND rate = ?3 AND period_us = ?4 AND burst = ?5)`,
+			[]any{q.TenantID, q.Name, q.Rate, int64(q.PeriodSeconds * 1e6), q.Burst}}) // what was taken of another rate means nothing
 }
 
-// putQueue inserts the settings of a queue, or changes some of those that it has.
-func (s *Store) putQueue(ctx context.Context, q *dts.Queue, change string, token int64) error {
-	_, err := s.apply(ctx, "set up a queue",
+// putQueue inserts the settings of a queue, or changes some of those that it has. before goes before that, in the same batch.
+func (s *Store) putQueue(ctx context.Context, q *dts.Queue, change string, token int64, before ...Stmt) error {
+	_, err := s.apply(ctx, "set up a queue", append(before,
 		Stmt{`INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE (
 			SELECT count(*) FROM queues WHERE tenant_id = ? AND name <> ?) >= ?`, []any{q.TenantID, q.Name, dts.MaxQueues}},
 		Stmt{`INSERT INTO queues (` + queueColumns + `) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)
 			ON CONFLICT (tenant_id, name) DO UPDATE SET ` + change, queueArgs(q)},
-		changedRules(token))
+		changedRules(token))...)
 	if errors.Is(err, ErrRefused) {
 		return dts.Errorf(dts.ErrConflict, "there are %d queues with settings already, which is the most", dts.MaxQueues)
 	}

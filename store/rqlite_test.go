@@ -21,6 +21,8 @@ var onRqlite = map[string]func(*testing.T){
 	"TestListPages":                  TestListPages,
 	"TestLedgerPages":                TestLedgerPages,
 	"TestCounts":                     TestCounts,
+	"TestTakeStarts":                 TestTakeStarts,
+	"TestLoadDueOfQueues":            TestLoadDueOfQueues,
 	"TestRetention":                  TestRetention,
 	"TestRetentionOfTenants":         TestRetentionOfTenants,
 	"TestKeysOutlive":                TestKeysOutlive,

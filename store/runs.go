@@ -7,26 +7,56 @@ import (
 	"dts"
 )
 
-// LoadDue returns, in the order in which they are due, up to limit tasks in the shards that wait for nothing but
-// their time, strictly after the mark and due no later than through.
-func (s *Store) LoadDue(ctx context.Context, shards dts.ShardSet, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
+// LoadDue returns, in the order in which they are due, up to limit tasks in the shards and queues that wait for nothing
+// but their time, strictly after the mark and due no later than through.
+func (s *Store) LoadDue(ctx context.Context, shards dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
 	low, high := halves(shards)
+	args := []any{after.RunAt.UnixMicro(), after.Rank, after.Seq, after.RunAt.UnixMicro(), through.UnixMicro(), low, high}
+	which := ""
+	switch {
+	case queues.Only != nil:
+		which, args = inQueues, append(args, jsonOf(queueNames(queues.Only)))
+	case queues.Except != nil:
+		which, args = notInQueues, append(args, jsonOf(queueNames(queues.Except)))
+	}
+	known := map[string]string{} // few differ: thousands of entries must not each keep their own
+	intern := func(text string) string {
+		one, is := known[text]
+		if !is {
+			known[text], one = text, text
+		}
+		return one
+	}
 	err = s.query(ctx, "load due tasks", OwnWrites, Stmt{
-		`SELECT seq, task_id, run_at, CASE WHEN attempts = 0 THEN miss_at END, priority, shard, target_type, coalesce(recurring_task_id, '') FROM tasks
+		`SELECT seq, task_id, run_at, CASE WHEN attempts = 0 THEN miss_at END, priority, shard, target_type, coalesce(recurring_task_id, ''), tenant_id, queue FROM tasks
 		WHERE status = 'PENDING' AND unresolved_dependencies_count = 0
-		AND (run_at, priority, seq) > (?, ?, ?) AND run_at >= ? AND run_at <= ?` + inShards + `
-		ORDER BY run_at, priority, seq LIMIT ?`,
-		[]any{after.RunAt.UnixMicro(), after.Rank, after.Seq, after.RunAt.UnixMicro(), through.UnixMicro(), low, high, limit}},
+		AND (run_at, priority, seq) > (?, ?, ?) AND run_at >= ? AND run_at <= ?` + inShards + which + `
+		ORDER BY run_at, priority, seq LIMIT ?`, append(args, limit)},
 		func(r scanner) error {
 			var e dts.Entry
 			var run int64
 			var miss nullTime
-			err := r.Scan(&e.Seq, &e.TaskID, &run, &miss, &e.Rank, &e.Shard, &e.TargetType, &e.RecurringTaskID)
+			err := r.Scan(&e.Seq, &e.TaskID, &run, &miss, &e.Rank, &e.Shard, &e.TargetType, &e.RecurringTaskID, &e.TenantID, &e.Queue)
 			e.RunAt, e.MissAt = time.UnixMicro(run).UTC(), miss.time()
+			e.TenantID, e.Queue, e.TargetType = intern(e.TenantID), intern(e.Queue), dts.TargetType(intern(string(e.TargetType)))
 			list = append(list, e)
 			return err
 		})
 	return list, err
+}
+
+// The plus keeps the planner from looking tasks up by their tenant or queue.
+const (
+	inQueues    = ` AND (+tenant_id, +queue) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
+	notInQueues = ` AND (+tenant_id, +queue) NOT IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
+)
+
+func queueNames(keys []dts.QueueKey) [][2]string {
+	list := make([][2]string, len(keys))
+	for i, k := range keys {
+		list[i] = [2]string{k.TenantID, k.Name}
+	}
+	return list
 }
 
 // Load returns those of the tasks that wait for nothing but their time, in no particular order.

@@ -396,8 +396,15 @@ func (p *pair) read() {
 	if p.r.IntN(2) == 0 {
 		set = dts.ShardSet(p.r.Uint64())
 	}
-	due, err := p.st.LoadDue(p.ctx, set, mark, through, limit)
-	check("load due", err, p.db.loadDue(set, mark, through, limit), due)
+	var queues dts.QueueChoice
+	switch mine := []dts.QueueKey{{TenantID: dts.DefaultTenant, Name: "default"}, {TenantID: "other", Name: "q"}}; p.r.IntN(3) {
+	case 1:
+		queues.Only = mine[p.r.IntN(2):]
+	case 2:
+		queues.Except = mine[p.r.IntN(2):]
+	}
+	due, err := p.st.LoadDue(p.ctx, set, queues, mark, through, limit)
+	check("load due", err, p.db.loadDue(set, queues, mark, through, limit), due)
 	tasks, err := p.st.Load(p.ctx, p.ids)
 	check("load", err, bySeq(p.db.load(distinct(p.ids))), bySeq(tasks))
 	own := p.r.IntN(2) == 0

@@ -342,10 +342,10 @@ func (d *database) list(f dts.TaskFilter) dts.Page[*dts.Task] {
 	return dts.Page[*dts.Task]{Items: list[:min(len(list), f.Limit)]}
 }
 
-func (d *database) loadDue(set dts.ShardSet, after dts.Mark, through time.Time, limit int) []dts.Entry {
+func (d *database) loadDue(set dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) []dts.Entry {
 	var list []dts.Entry
 	for _, t := range d.tasks {
-		if t.Status != dts.Pending || t.Unresolved > 0 || t.RunAt.After(through) || !set.Has(t.Shard) {
+		if t.Status != dts.Pending || t.Unresolved > 0 || t.RunAt.After(through) || !set.Has(t.Shard) || !queues.Has(dts.QueueKey{TenantID: t.TenantID, Name: t.Queue}) {
 			continue
 		}
 		e := t.Entry()

@@ -400,8 +400,8 @@ func (p *proc) Attempts(ctx context.Context, _, id string) (list []*dts.Attempt,
 	return list, err
 }
 
-func (p *proc) LoadDue(ctx context.Context, set dts.ShardSet, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
-	err = p.read(ctx, func() { list = p.w.db.loadDue(set, after, through, limit) })
+func (p *proc) LoadDue(ctx context.Context, set dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) (list []dts.Entry, err error) {
+	err = p.read(ctx, func() { list = p.w.db.loadDue(set, queues, after, through, limit) })
 	return list, err
 }
 
@@ -652,6 +652,10 @@ func (p *proc) QueueStates(context.Context, string, time.Time, bool) (map[string
 
 func (p *proc) AllQueues(ctx context.Context) ([]*dts.Queue, error) {
 	return nil, p.read(ctx, func() {})
+}
+
+func (p *proc) TakeStarts(context.Context, dts.QueueKey, dts.Rate, int, time.Time) (dts.Starts, error) {
+	return dts.Starts{}, nil
 }
 
 // Retention is far away: what it deletes is tested with the real store.
