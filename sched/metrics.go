@@ -39,7 +39,7 @@ func newMetrics(s *Scheduler) *metrics {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.scheduled, m.started, m.succeeded, m.failed, m.retried, m.skipped, m.deleted, m.warnings, m.lateness, m.duration, gauges{m.s}}
+	return []prometheus.Collector{m.scheduled, m.started, m.succeeded, m.failed, m.retried, m.skipped, m.deleted, m.warnings, m.lateness, m.duration, gauges{m.s}, &queueGauges{s: m.s}}
 }
 
 // observe counts the end of an attempt.
@@ -61,7 +61,7 @@ type gauges struct{ s *Scheduler }
 var (
 	heapDesc      = prometheus.NewDesc("dts_heap_size", "Tasks held in memory until they are due.", nil, nil)
 	claimedDesc   = prometheus.NewDesc("dts_claimed", "Tasks claimed and not yet due.", nil, nil)
-	readyDesc     = prometheus.NewDesc("dts_queue_depth", "Tasks due, waiting for a slot.", []string{"target_type"}, nil)
+	readyDesc     = prometheus.NewDesc("dts_waiting", "Tasks due, waiting for a slot.", []string{"target_type"}, nil)
 	runningDesc   = prometheus.NewDesc("dts_running", "Attempts running.", []string{"target_type"}, nil)
 	lagDesc       = prometheus.NewDesc("dts_scheduler_lag_seconds", "How late the oldest due task that has not started is.", nil, nil)
 	unwrittenDesc = prometheus.NewDesc("dts_unwritten_results", "Results on their way to the disk.", nil, nil)

@@ -134,6 +134,19 @@ func (r *rules) queue(tenant, name string) *dts.Queue {
 	return r.settings[dts.QueueKey{TenantID: tenant, Name: name}]
 }
 
+// pausedQueues returns the names of the queues that are paused, of all tenants.
+func (r *rules) pausedQueues() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.settings {
+		if q.Paused {
+			names = append(names, q.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // ownRetentions returns those of queues that have one of their own. Nobody changes the map.
 func (r *rules) ownRetentions() map[queueKey]dts.Retention {
 	r.mu.Lock()

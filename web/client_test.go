@@ -131,6 +131,12 @@ func TestClient(t *testing.T) {
 	b, err = c.DeleteBlackout(ctx, b.ID)
 	check("DeleteBlackout", err == nil && b.Name == "upgrade" && len(s.times.blackouts) == 0, err)
 
+	keep, err := c.PutRetention(ctx, dts.Retention{Bytes: 1 << 30})
+	check("PutRetention", err == nil && keep.Bytes == 1<<30 && keep.Effective == dts.Retention{Seconds: 3600, Rows: 100, Bytes: 1 << 30}, err)
+	keep, err = c.Retention(ctx)
+	check("Retention", err == nil && keep.Bytes == 1<<30, err)
+	_, err = c.PutRetention(ctx, dts.Retention{Rows: -1})
+	check("PutRetention of less than nothing", dts.CodeOf(err) == dts.ErrInvalid, nil)
 	q, err := c.PutQueue(ctx, "reports", api.QueueRequest{Concurrency: 4})
 	check("PutQueue", err == nil && q.Name == "reports" && q.Concurrency == 4, err)
 	_, err = c.PutQueue(ctx, "reports", api.QueueRequest{Concurrency: dts.MaxConcurrency + 1})

@@ -82,3 +82,16 @@ func (f *fake) DeleteQueue(_ context.Context, _, name string) error {
 	delete(f.queues, name)
 	return nil
 }
+
+func (f *fake) Retention(context.Context, string) (*dts.RetentionState, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &dts.RetentionState{Retention: f.keeps, Effective: f.keeps.Or(dts.Retention{Seconds: 3600, Rows: 100})}, f.err
+}
+
+func (f *fake) PutRetention(ctx context.Context, tenant string, r dts.Retention) (*dts.RetentionState, error) {
+	f.mu.Lock()
+	f.keeps = r
+	f.mu.Unlock()
+	return f.Retention(ctx, tenant)
+}

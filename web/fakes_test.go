@@ -31,6 +31,7 @@ type fake struct {
 	recurring       []*dts.RecurringTask
 	queues          map[string]*dts.Queue
 	edges           map[string][]dts.DependsOn // of each child
+	keeps           dts.Retention
 	attempts        map[string][]*dts.Attempt
 	outputs         map[string]*dts.Output
 	tails           map[string]dts.Tail

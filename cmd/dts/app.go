@@ -99,7 +99,7 @@ func (a *app) commands() *cli.App {
 			a.addCommand(), a.importCommand(),
 			a.lsCommand(), a.deadCommand(), a.showCommand(), a.logsCommand(),
 			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(),
-			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(), a.queueCommand(),
+			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(), a.queueCommand(), a.retentionCommand(),
 			a.nextCommand(), a.checkCommand(), a.copyCommand(),
 			a.benchCommand(),
 			a.versionCommand(), a.completionCommand(),

@@ -35,6 +35,7 @@ type config struct {
 	Drain        *string  `toml:"drain"`
 	Keep         *string  `toml:"keep"`
 	KeepRows     *int64   `toml:"keep_rows"`
+	KeepSize     *string  `toml:"keep_size"`
 	TrustClock   *bool    `toml:"trust_clock"`
 	LogLevel     *string  `toml:"log_level"`
 	LogFormat    *string  `toml:"log_format"`

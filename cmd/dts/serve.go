@@ -38,6 +38,7 @@ with _ for -.`,
 			&cli.StringFlag{Name: "drain", Category: limits, EnvVars: []string{"DTS_DRAIN"}, Usage: "how long running tasks may go on after the signal to stop, a `DURATION`; default: 30s"},
 			&cli.StringFlag{Name: "keep", Category: limits, EnvVars: []string{"DTS_KEEP"}, Usage: "how long finished tasks are kept, a `DURATION`; default: 30d"},
 			&cli.Int64Flag{Name: "keep-rows", Category: limits, EnvVars: []string{"DTS_KEEP_ROWS"}, DefaultText: "1000000", Usage: "at most `N` finished tasks are kept"},
+			&cli.StringFlag{Name: "keep-size", Category: limits, EnvVars: []string{"DTS_KEEP_SIZE"}, Usage: "at most a `SIZE` of finished tasks is kept, such as 500M or 2G; default: no limit"},
 			&cli.StringFlag{Name: "rqlite", Category: cluster, EnvVars: []string{"DTS_RQLITE"}, Usage: "keep the tasks in the rqlite cluster at `URLS`, separated by commas, instead of in the data directory: http://user:password@a:4001,http://b:4001. With a password use DTS_RQLITE or the configuration file: other users can see flags"},
 			&cli.StringFlag{Name: "advertise", Category: cluster, EnvVars: []string{"DTS_ADVERTISE"}, Usage: "the `URL` at which the other servers reach this one, such as http://10.0.0.1:8420; default: it follows from --listen"},
 			&cli.StringFlag{Name: "rqlite-ca", Category: cluster, EnvVars: []string{"DTS_RQLITE_CA"}, Usage: "a PEM `FILE` with the authorities that sign the certificates of rqlite; default: the system's"},
@@ -154,6 +155,13 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 	}
 	if o.Retention, err = parseSpan("--keep", setting(c, "keep", c.String, conf.Keep, "30d"), time.Minute); err != nil {
 		return o, err
+	}
+	if text := setting(c, "keep-size", c.String, conf.KeepSize, ""); text != "" {
+		mib, err := parseMiB(text)
+		if err != nil {
+			return o, usagef("--keep-size: %s", err)
+		}
+		o.RetentionBytes = mib << 20
 	}
 	o.Log, err = newLogger(a.err, setting(c, "log-level", c.String, conf.LogLevel, "info"), setting(c, "log-format", c.String, conf.LogFormat, "text"))
 	return o, err

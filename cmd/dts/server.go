@@ -35,8 +35,10 @@ type serverOptions struct {
 	DrainTimeout  time.Duration
 	Retention     time.Duration // how long finished tasks are kept
 	RetentionRows int64         // how many finished tasks are kept
-	TrustClock    bool          // fire although the clock is earlier than the newest time in the store
-	Log           *slog.Logger
+
+	RetentionBytes int64 // how much of them, about; 0: no limit
+	TrustClock     bool  // fire although the clock is earlier than the newest time in the store
+	Log            *slog.Logger
 	// Ready is called once, when the server answers; url is its TCP address, "" when there is none.
 	Ready func(url string)
 }
@@ -103,7 +105,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		Halted: data.Corrupt, Peers: others.peers(),
 		Node: node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
 		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
-		Retention: o.Retention, RetentionRows: o.RetentionRows, Failpoint: data.failpoint,
+		Retention: o.Retention, RetentionRows: o.RetentionRows, RetentionBytes: o.RetentionBytes, Failpoint: data.failpoint,
 	})
 	err = scheduler.Start(ctx)
 	if dts.CodeOf(err) == dts.ErrFull {

@@ -109,6 +109,10 @@ type Scheduler interface {
 	ResumeQueue(ctx context.Context, tenant, name string) (*dts.Queue, error)
 	// DeleteQueue takes a queue's settings away, or returns dts.ErrNotFound.
 	DeleteQueue(ctx context.Context, tenant, name string) error
+	// Retention returns how long finished tasks are kept.
+	Retention(ctx context.Context, tenant string) (*dts.RetentionState, error)
+	// PutRetention sets how long, and returns what holds then. What is zero is as the server was started with.
+	PutRetention(ctx context.Context, tenant string, r dts.Retention) (*dts.RetentionState, error)
 	// Preview says what a schedule means and will do. The request is checked already, but for its calendars.
 	Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error)
 	// Conflicts returns the times between from and to in which more tasks will want to run than a limit lets.

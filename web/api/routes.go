@@ -126,6 +126,11 @@ func (h *Handler) routes() []route {
 		{method: "POST", path: "/queues/{name}/resume", id: "resume-queue", tag: "queues", summary: "Resume a queue after a pause",
 			answer: queue, errors: []int{conflict}, serve: h.resumeQueue},
 
+		{method: "GET", path: "/retention", id: "get-retention", tag: "system", summary: "How long finished tasks are kept",
+			answer: dts.RetentionState{}, serve: h.getRetention},
+		{method: "PUT", path: "/retention", id: "put-retention", tag: "system", summary: "Set how long finished tasks are kept; what is left out is as the server was started with",
+			body: dts.Retention{}, answer: dts.RetentionState{}, serve: h.putRetention},
+
 		{method: "GET", path: "/events", id: "watch-events", tag: "system", summary: "Events as they happen: created, changed, started, finished, skipped, deleted (each an Event)",
 			params: eventParams, events: []any{dts.Event{}}, errors: []int{503}, stream: h.events},
 		{method: "POST", path: "/login-links", id: "create-login-link", tag: "system", summary: "Make a link that signs a browser in, once",

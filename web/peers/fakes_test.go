@@ -478,6 +478,14 @@ func (n *node) QueueLoads(tenant string) map[string]dts.QueueLoad {
 	return map[string]dts.QueueLoad{"busy": {Seconds: 60, Arrived: 60, Ended: 20, BusySeconds: 60}}
 }
 
+func (n *node) Retention(ctx context.Context, tenant string) (*dts.RetentionState, error) {
+	return &dts.RetentionState{Retention: dts.Retention{Rows: 5}}, n.begin(ctx, "retention")
+}
+
+func (n *node) PutRetention(ctx context.Context, tenant string, r dts.Retention) (*dts.RetentionState, error) {
+	return &dts.RetentionState{Retention: r}, n.begin(ctx, "put retention")
+}
+
 func (n *node) DeleteQueue(ctx context.Context, tenant, name string) error {
 	return n.begin(ctx, "delete queue "+name)
 }

@@ -39,6 +39,16 @@ func (r *Router) DeleteBlackout(ctx context.Context, tenant, id string) error {
 	return r.o.Local.DeleteBlackout(ctx, tenant, id)
 }
 
+// Retention returns how long finished tasks are kept.
+func (r *Router) Retention(ctx context.Context, tenant string) (*dts.RetentionState, error) {
+	return r.o.Local.Retention(ctx, tenant)
+}
+
+// PutRetention sets how long finished tasks are kept.
+func (r *Router) PutRetention(ctx context.Context, tenant string, k dts.Retention) (*dts.RetentionState, error) {
+	return r.o.Local.PutRetention(ctx, tenant, k)
+}
+
 // Preview says what a schedule means and will do.
 func (r *Router) Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error) {
 	return r.o.Local.Preview(ctx, tenant, q)

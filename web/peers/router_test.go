@@ -135,6 +135,10 @@ func TestWhatAnyServerDoes(t *testing.T) {
 	ok = ok && err == nil && b.ID == "e" && k.DeleteBlackout(ctx, tenant, "f") == nil
 	q, err := k.PutQueue(ctx, &dts.Queue{Name: "q"})
 	ok = ok && err == nil && q.Name == "q" && k.DeleteQueue(ctx, tenant, "r") == nil
+	keep, err := k.Retention(ctx, tenant)
+	ok = ok && err == nil && keep.Rows == 5
+	keep, err = k.PutRetention(ctx, tenant, dts.Retention{Rows: 7})
+	ok = ok && err == nil && keep.Rows == 7
 	p, err := k.Preview(ctx, tenant, dts.PreviewRequest{Schedule: dts.Schedule{TimeZone: "UTC"}})
 	ok = ok && err == nil && p.TimeZone == "UTC"
 	list, err := k.Conflicts(ctx, tenant, now, now.Add(time.Hour))
