@@ -183,6 +183,10 @@ type Task struct {
 	QueuedUS  int64     `json:"queued_us,omitempty" doc:"of the first start's lateness: how long it was ready and waited for a slot or a limit, in microseconds"`
 	Breakdown *Timing   `json:"timing,omitempty" doc:"of a single task that has started: where the time went"`
 
+	// Unreadable says why a part of the stored task cannot be read, in place of which it has the default; "" of nearly all.
+	// It never runs, and what changes it leaves that part as it is.
+	Unreadable string `json:"-"`
+
 	Overlap OverlapPolicy `json:"-"` // of the recurring task; empty: ALLOW
 	Shard   int           `json:"-"`
 	Term    int64         `json:"-"` // of the node that runs it; 0 when none does

@@ -17,6 +17,8 @@ func (l *loop) due(it *item, now time.Time) {
 		l.s.loads.arrived(t.TenantID, t.Queue, now)
 	}
 	switch {
+	case t.Unreadable != "":
+		l.setAside(it)
 	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
 		l.count(it, -1)
 		l.miss(it)

@@ -10,6 +10,9 @@ import (
 // ModifyTask changes a pending task.
 func (s *Scheduler) ModifyTask(ctx context.Context, tenant, id string, p dts.TaskPatch) (*dts.Task, error) {
 	return s.change(ctx, tenant, id, dts.Modify, func(old *dts.Task) (dts.Change, error) {
+		if old.Unreadable != "" {
+			return dts.Change{}, dts.Errorf(dts.ErrConflict, "%s; cancel or delete the task, and create it anew", old.Unreadable)
+		}
 		n, err := p.Apply(old, s.clock.now())
 		if err != nil {
 			return dts.Change{}, err

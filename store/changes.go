@@ -82,10 +82,7 @@ func appendChange(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
 		batch = append(batch, skipStmt(c.Skip, now))
 	}
 	if n := c.New; n != nil {
-		batch = append(batch, Stmt{updateTask, []any{
-			string(n.Status), n.Priority.Rank(), n.Queue, n.Name, n.DueAt.UnixMicro(), n.RunAt.UnixMicro(), micros(n.MissAt), micros(n.ExpiresAt),
-			micros(n.CompletedAt), micros(n.NextAttemptAt), n.MaxAttempts, orNull(n.LastError), orNull(string(n.SkipReason)), n.PlanVersion, flag(n.Moved),
-			encodeLabels(n.Labels), string(n.TargetType), string(n.TargetConfig), encodeSpec(n), orNull(n.Node), micros(n.PickedAt), orNull(string(n.WaitsFor)), orNull(n.Line()), flag(n.Status == dts.Pending), n.ID}})
+		batch = append(batch, updateStmt(n))
 		if o.Status == dts.Pending && o.Attempts > 0 && o.RecurringTaskID != "" && n.Status.Terminal() { // a run that ends between two attempts
 			batch = append(batch, countEnd(o, n.Status, n.StartedAt))
 		}

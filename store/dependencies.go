@@ -48,7 +48,7 @@ const (
 		WHERE dependencies.child_id = x.child_id AND dependencies.parent_id = x.parent_id`
 
 	// dependsAny is whether a task t needs one of its dependencies only.
-	dependsAny = `iif(t.spec = '', 0, t.spec ->> '$.depends_mode' IS 'ANY')`
+	dependsAny = `iif(json_valid(t.spec), t.spec ->> '$.depends_mode' IS 'ANY', 0)`
 
 	// countEdges takes the edges that were just resolved off their children's counts. A child is ready when its count comes
 	// to 0, and it ends when its dependencies cannot be met any more: bad is then one that has failed.
@@ -56,7 +56,7 @@ const (
 				CASE WHEN y.one THEN iif(y.met > 0, 0, max(y.open - y.n, 0)) ELSE iif(y.bad IS NULL, max(y.open - y.n, 0), 0) END AS remain,
 				CASE WHEN y.one THEN iif(y.met > 0 OR y.open > y.n, NULL, y.bad) ELSE y.bad END AS bad
 			FROM (SELECT t.seq, t.unresolved_dependencies_count AS open, g.n, g.met, g.bad, ` + dependsAny + ` AS one,
-					iif(t.spec = '', 0, t.spec ->> '$.on_dependency_failure' IS 'FAIL') AS fails
+					iif(json_valid(t.spec), t.spec ->> '$.on_dependency_failure' IS 'FAIL', 0) AS fails
 				FROM (SELECT d.child_id, count(*) AS n, sum(d.resolved = 11) AS met, min(iif(d.resolved = 12, d.parent_id, NULL)) AS bad
 					FROM cascades AS c CROSS JOIN dependencies AS d ON d.parent_id = c.task_id AND d.resolved > 10 GROUP BY d.child_id) AS g
 				CROSS JOIN tasks AS t ON t.task_id = g.child_id WHERE t.status = 'PENDING' AND t.unresolved_dependencies_count > 0) AS y)

@@ -34,7 +34,7 @@ func (s *Store) RunTimes(ctx context.Context, ids []string, n int) (map[string][
 // what it is called, where it runs and what it shares with others, but not what it does.
 func (s *Store) PendingOnce(ctx context.Context, tenant string, from, to time.Time, limit int) (list []*dts.Task, err error) {
 	err = s.query(ctx, "read pending tasks", OwnWrites, Stmt{`SELECT task_id, name, queue, target_type, shard, run_at,
-			coalesce(json_extract(nullif(spec, ''), '$.concurrency_key'), ''), coalesce(json_extract(nullif(spec, ''), '$.concurrency_limit'), 0) FROM tasks
+			coalesce(iif(json_valid(spec), spec ->> '$.concurrency_key', NULL), ''), coalesce(iif(json_valid(spec), spec ->> '$.concurrency_limit', NULL), 0) FROM tasks
 		WHERE status = 'PENDING' AND unresolved_dependencies_count = 0 AND run_at >= ? AND run_at < ? AND recurring_task_id IS NULL AND tenant_id = ?
 		ORDER BY run_at LIMIT ?`, []any{from.UnixMicro(), to.UnixMicro(), tenant, limit}}, func(r scanner) error {
 		t := dts.Task{TenantID: tenant, Status: dts.Pending}

@@ -45,6 +45,7 @@ var onRqlite = map[string]func(*testing.T){
 	"TestBatch":                      TestBatch,
 	"TestTaskFilters":                TestTaskFilters,
 	"TestExpired":                    TestExpired,
+	"TestUnreadable":                 TestUnreadable,
 	"TestDedupe":                     TestDedupe,
 	"TestDedupeRace":                 TestDedupeRace,
 	"TestKeyRace":                    TestKeyRace,

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -69,7 +70,7 @@ func decodeSpec(text string, s *dts.Task) error {
 	if text != "" {
 		d = storedSpec{}
 		if err := json.Unmarshal([]byte(text), &d); err != nil {
-			return fmt.Errorf("decode spec: %w", err)
+			return err
 		}
 	}
 	s.Description, s.Retry, s.Delivery = d.Description, d.Retry, d.Delivery
@@ -166,7 +167,8 @@ func flagPtr(b *bool) any {
 	return flag(*b)
 }
 
-// scanTask reads a row of selectTask.
+// scanTask reads a row of selectTask. One that holds something else than JSON where it should is read all the same, and says
+// so, so that it never keeps others from being read.
 func scanTask(r scanner) (*dts.Task, error) {
 	var (
 		t                                                     dts.Task
@@ -207,17 +209,29 @@ func scanTask(r scanner) (*dts.Task, error) {
 	t.RecurringTaskID, t.Origin, t.Moved = recurring.String, dts.Origin(origin.String), moved != 0
 	t.BatchID, t.IdempotencyKey, t.TracingID = batch.String, key.String, trace.String
 	t.DedupeKey, t.QueuedUS, t.Warnings = dedupe.String, queued.Int64, decodeWarnings(warnings.String)
+	unreadable := func(what string, err error) {
+		t.Unreadable = "its " + what + " cannot be read: " + err.Error()
+	}
 	if labels.Valid {
 		if err := json.Unmarshal([]byte(labels.String), &t.Labels); err != nil {
-			return nil, fmt.Errorf("read labels of task %s: %w", t.ID, err)
+			t.Labels = nil
+			unreadable("labels", err)
 		}
 	}
 	t.TargetConfig = json.RawMessage(config)
+	if !json.Valid(t.TargetConfig) {
+		t.TargetConfig = json.RawMessage("{}")
+		unreadable("target_config", errors.New("it is not JSON"))
+	}
 	if t.Status == dts.Pending && (t.Attempts == 0 || !t.RunAt.Equal(t.NextAttemptAt)) {
 		t.WaitsFor = dts.Reason(waits.String) // else it has started since
 	}
 	if err := decodeSpec(spec, &t); err != nil {
-		return nil, fmt.Errorf("read task %s: %w", t.ID, err)
+		_ = decodeSpec("", &t)
+		unreadable("spec", err)
+	}
+	if t.Unreadable != "" {
+		t.LastError = t.Unreadable
 	}
 	return &t, nil
 }

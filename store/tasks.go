@@ -342,7 +342,7 @@ func taskWhere(f dts.TaskFilter) (where string, args []any) {
 		and("dedupe_key = ?", f.DedupeKey)
 	}
 	if f.ConcurrencyKey != "" {
-		and("CASE WHEN spec <> '' THEN spec ->> '$.concurrency_key' END = ?", f.ConcurrencyKey)
+		and("CASE WHEN json_valid(spec) THEN spec ->> '$.concurrency_key' END = ?", f.ConcurrencyKey)
 	}
 	if f.WaitsFor != "" { // what has started since still has it: see scanTask
 		and("waits_for = ? AND status = 'PENDING' AND (attempts = 0 OR run_at IS NOT next_attempt_at)", string(f.WaitsFor))
@@ -362,7 +362,7 @@ func taskWhere(f dts.TaskFilter) (where string, args []any) {
 	}
 	if len(f.Labels) > 0 {
 		and(`NOT EXISTS (SELECT 1 FROM json_each(?) AS want WHERE NOT EXISTS (
-			SELECT 1 FROM json_each(coalesce(tasks.labels, '{}')) AS has WHERE has.key = want.key AND has.value = want.value))`, jsonOf(f.Labels))
+			SELECT 1 FROM json_each(iif(json_valid(tasks.labels), tasks.labels, '{}')) AS has WHERE has.key = want.key AND has.value = want.value))`, jsonOf(f.Labels))
 	}
 	return b.String(), args
 }

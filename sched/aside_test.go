@@ -1,0 +1,59 @@
+package sched_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"dts"
+	"dts/sched"
+	"dts/store"
+)
+
+// TestUnreadableIsSetAside: a task that cannot be read never runs, and everything else does; verbs say what is wrong.
+func TestUnreadableIsSetAside(t *testing.T) {
+	quiet := func(o *sched.Options) { o.Log = slog.New(slog.DiscardHandler) }
+	inWorld(t, quiet, func(w *world) {
+		soon := w.add(time.Minute, func(t *dts.Task) { t.Description = "x" })
+		lined := w.add(time.Minute, func(t *dts.Task) { t.ConcurrencyKey = "k" })
+		later := w.add(time.Hour, nil)
+		var others []*dts.Task
+		for range 20 {
+			others = append(others, w.add(time.Minute, func(t *dts.Task) { t.ConcurrencyKey = "k" }))
+		}
+		for _, id := range []string{soon.ID, lined.ID, later.ID} {
+			if _, err := w.db.Apply(w.ctx, store.Stmt{SQL: `UPDATE tasks SET spec = '{' WHERE task_id = ?`, Args: []any{id}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.restart(0)
+		w.settle(2 * time.Minute)
+		for _, x := range []*dts.Task{soon, lined} {
+			if got := w.task(x.ID); got.Status != dts.Failed || !strings.Contains(got.LastError, "cannot be read") || got.Attempts != 0 {
+				t.Errorf("it is %s after %d attempts: %s", got.Status, got.Attempts, got.LastError)
+			}
+		}
+		for _, x := range others {
+			if got := w.task(x.ID); got.Status != dts.Success {
+				t.Errorf("another one is %s", got.Status)
+			}
+		}
+		name := "n"
+		if _, err := w.s.ModifyTask(w.ctx, dts.DefaultTenant, later.ID, dts.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Name: &name}}); dts.CodeOf(err) != dts.ErrConflict {
+			t.Errorf("modify: %v", err)
+		}
+		if got := w.do(later.ID, dts.Cancel); got.Status != dts.Cancelled {
+			t.Errorf("cancelled, it is %s", got.Status)
+		}
+		if got := w.do(soon.ID, dts.RetryNow); got.Status != dts.Pending {
+			t.Errorf("retried, it is %s", got.Status)
+		}
+		w.settle(time.Second)
+		if got := w.task(soon.ID); got.Status != dts.Failed {
+			t.Errorf("retried, it is %s", got.Status)
+		}
+		w.do(soon.ID, dts.Delete)
+		w.atRest()
+	})
+}
