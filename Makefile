@@ -15,6 +15,7 @@ ROUNDS    ?= 36
 HISTORIES ?= 6000
 FROM      ?= random
 FAULTS    ?= all
+STEPS     ?= 100000
 FUZZTIME  ?= 10s
 CASES     ?= 40000
 PREFIX    ?= /usr/local
@@ -82,7 +83,7 @@ CLUSTER_FAULTS = $(if $(filter-out all quick,$(FAULTS)),$(FAULTS),13)
 test-cluster: rqlited ## break three dts on three rqlite FAULTS times (13; the long form is 200), and look for what is lost
 	DTS_REQUIRE_RQLITE=1 DTS_CLUSTER_FAULTS=$(CLUSTER_FAULTS) go test -pgo=off -run '^Test(Cluster|Claim)' -count 1 -v -timeout 2h ./cmd/dts
 
-.PHONY: bench bench-all profile crash sim faults diff fuzz
+.PHONY: bench bench-all profile crash sim model faults diff fuzz
 bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench
 	@if [ -x .cache/rqlited ]; then bin/dts bench rqlite-1 rqlite-3; else echo 'NOT MEASURED: rqlite, because there is no .cache/rqlited: run make rqlited, once'; fi
@@ -106,7 +107,10 @@ sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the lo
 	for i in $$(seq $(CORES)); do cat bin/sim.$$i; done | awk '/^ +[0-9]+ [A-Za-z]/ { n = $$1; sub(/^ +[0-9]+ /, ""); if (!($$0 in sum)) name[++k] = $$0; sum[$$0] += n; next } \
 	!/^(===|---|PASS|FAIL)/ { print } END { for (i = 1; i <= k; i++) printf "%12d %s\n", sum[name[i]], name[i] }'; exit $$failed
 
-faults: ## plant FAULTS (all, quick, or a part of a name) one by one, and demand that the tests find each
+model: ## make STEPS steps (100000, some 10 minutes) with the model of a task's life and the real thing beside it, with seeds FROM a number or random
+	DTS_MODEL_STEPS=$(STEPS) DTS_MODEL_FROM=$(FROM) go test -run '^TestModel$$' -count 1 -v -timeout 24h ./sched/model
+
+faults: ## plant FAULTS (all, quick, model, or a part of a name) one by one, and demand that the tests find each
 	DTS_SIM_FAULTS='$(FAULTS)' go test -run '^TestFaults$$' -count 1 -v -timeout 1h ./sched/sim
 
 diff: croner ## compare with an oracle, croner and systemd in CASES cases each (40000, 3 minutes), with seeds FROM a number or random

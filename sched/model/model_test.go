@@ -24,6 +24,8 @@ type task struct {
 	status   dts.Status
 	reason   dts.Reason // of SKIPPED
 	at       time.Time  // when it is to start next
+	due      time.Time  // what it was created for, or moved to
+	again    time.Time  // when the next attempt was to start, as its retry said
 	expires  time.Time  // not started after this; zero: never expires
 	attempts []dts.AttemptState
 	started  time.Time // the attempt that runs, or was the last one
@@ -98,7 +100,7 @@ func (m *model) advance(to time.Time) {
 		case first < 0:
 			return
 		case expires:
-			m.expire(first)
+			m.expire(m.expired(at)...)
 		default:
 			m.start(first)
 		}
@@ -120,12 +122,26 @@ func (m *model) sweep(t *task) time.Time {
 
 const sweepEvery = 2 * time.Second
 
-// expire skips a task.
-func (m *model) expire(n int) {
-	if t := m.tasks[n]; m.writes(n) {
-		t.status, t.reason, t.paused = dts.Skipped, dts.ReasonExpired, false
-		m.resolve()
+// expire skips tasks, all at once.
+func (m *model) expire(list ...int) {
+	if !m.writes(list...) {
+		return
 	}
+	for _, n := range list {
+		t := m.tasks[n]
+		t.status, t.reason, t.paused = dts.Skipped, dts.ReasonExpired, false
+	}
+	m.resolve()
+}
+
+// expired is what is found to have expired at an instant.
+func (m *model) expired(at time.Time) (list []int) {
+	for _, n := range m.numbers() {
+		if t := m.tasks[n]; m.waiting(n) && !t.expires.IsZero() && m.sweep(t).Equal(at) {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // boot is the start of a server, after a while without one.
@@ -167,12 +183,15 @@ func (m *model) start(n int) {
 	}
 }
 
-// writes reports whether the next write about a task is done. If not, nothing that follows from it is.
-func (m *model) writes(n int) bool {
-	if m.way != nil && !m.way.choose() {
+// writes reports whether the next write about tasks is done. If not, nothing that follows from it is.
+func (m *model) writes(list ...int) bool {
+	if m.way == nil || m.way.choose() {
+		return true
+	}
+	for _, n := range list {
 		m.frozen[n] = true
 	}
-	return !m.frozen[n]
+	return false
 }
 
 // end ends the attempt that runs.
@@ -186,6 +205,7 @@ func (m *model) end(n int, e ending) {
 		*last, t.status = dts.AttemptFailed, dts.Failed
 		if len(t.attempts) < t.max && !t.once {
 			t.status, t.at = dts.Pending, m.now.Add(t.delay)
+			t.again = t.at
 		}
 	case fatal:
 		*last, t.status = dts.AttemptFailed, dts.Failed
@@ -212,7 +232,7 @@ func (m *model) lose(written func(*task) bool) {
 		if t.once || len(t.attempts) >= max(t.max, 3) { // three times at least once is promised
 			t.status = dts.Failed
 		} else {
-			t.status, t.at = dts.Pending, m.now
+			t.status, t.at, t.again = dts.Pending, m.now, m.now
 		}
 	}
 	m.resolve()
@@ -220,6 +240,36 @@ func (m *model) lose(written func(*task) bool) {
 
 // shown reports whether the start of a run has been written.
 func (m *model) shown(t *task) bool { return t.once || !t.started.Add(startShown).After(m.now) }
+
+// resume lets a paused task start when it is due, or now.
+func (m *model) resume(t *task) {
+	t.paused = false
+	if t.at = later(t.due, t.again); t.at.After(m.now) {
+		return
+	}
+	if t.at = m.now; len(t.attempts) > 0 {
+		t.again = m.now
+	} else {
+		t.due = m.now
+	}
+}
+
+// move gives a task another time.
+func (m *model) move(n int, at time.Time) dts.Code {
+	t := m.tasks[n]
+	switch {
+	case t == nil:
+		return dts.ErrNotFound
+	case t.status != dts.Pending:
+		return dts.ErrConflict
+	case !t.expires.IsZero() && !t.expires.After(at):
+		return dts.ErrInvalid
+	}
+	if t.due = at; !t.paused {
+		t.at = at
+	}
+	return ""
+}
 
 // do does a verb to a task, and returns whether it is refused.
 func (m *model) do(v dts.Verb, n int) (code dts.Code) {
@@ -237,7 +287,7 @@ func (m *model) do(v dts.Verb, n int) (code dts.Code) {
 		if m.unfinished(t.key) != 0 {
 			return dts.ErrConflict
 		}
-		t.status, t.reason, t.at = dts.Pending, "", m.now
+		t.status, t.reason, t.at, t.again = dts.Pending, "", m.now, m.now
 		t.max = max(t.max, len(t.attempts)+1)
 		if t.expires.Before(m.now) {
 			t.expires = time.Time{}
@@ -248,16 +298,21 @@ func (m *model) do(v dts.Verb, n int) (code dts.Code) {
 		t.status = dts.Success
 	case v == dts.RunNow && t.status == dts.Pending:
 		t.at, t.paused = m.now, false
+		if m.now.Before(t.due) {
+			t.due = m.now
+		}
+		if len(t.attempts) > 0 {
+			t.again = m.now
+		}
 		if t.waits {
 			m.override(n, dts.DependencyOpen)
 		}
 	case v == dts.PauseTask && t.status == dts.Pending:
 		t.paused = true
 	case v == dts.ResumeTask && t.status == dts.Pending:
-		if t.paused && t.at.Before(m.now) {
-			t.at = m.now
+		if t.paused {
+			m.resume(t)
 		}
-		t.paused = false
 	case v == dts.Delete && t.status != dts.Running:
 		delete(m.tasks, n)
 		m.forget(n)

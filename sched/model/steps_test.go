@@ -155,7 +155,7 @@ func (h *history) create(t *rapid.T) request {
 	made, parents := map[int]*task{}, map[int]map[int]dts.DependencyType{}
 	for range count {
 		h.made++
-		k := &task{status: dts.Pending, at: now.Add(time.Duration(pick(t, "due", 0, 0, 0, 1, 3, 10, 30, 100)) * tick), max: 1}
+		k := &task{status: dts.Pending, at: now.Add(h.due(t)), max: 1}
 		for range 1 + uniform(t, "endings", 3) {
 			k.endings = append(k.endings, pick(t, "ending", blocks, blocks, blocks, blocks, succeeds, succeeds, fails, fails, fatal))
 		}
@@ -213,6 +213,7 @@ func (h *history) create(t *rapid.T) request {
 					m.do(dts.Cancel, other)
 				}
 				c := *k
+				c.due = c.at
 				m.tasks[n] = &c
 			}
 			for n, on := range parents {
@@ -313,6 +314,15 @@ func (h *history) dependLess(t *rapid.T) request {
 	}
 }
 
+// due draws how long it is until a task is due: often so long that it is claimed, and has not started, at the next step.
+func (h *history) due(t *rapid.T) time.Duration {
+	d := time.Duration(pick(t, "due", 0, 0, 0, 1, 1, 3, 10, 30, 100)) * tick
+	if uniform(t, "claimed", 2) == 1 {
+		d += time.Second
+	}
+	return d
+}
+
 // realTask is the request that makes a task.
 func realTask(t *rapid.T, n int, k *task, now time.Time) *dts.Task {
 	no := false
@@ -364,6 +374,8 @@ func (h *history) change(t *rapid.T, v dts.Verb) request {
 
 // changeMany does a verb to several tasks at once, from the newest to the oldest.
 func (h *history) changeMany(t *rapid.T) request {
+	settle(time.Millisecond) // what ends at the very instant is not retried
+	h.m.advance(time.Now())
 	v := pick(t, "verb", dts.BulkCancel, dts.BulkRetry, dts.BulkDelete, dts.BulkPause, dts.BulkResume)
 	var list []int
 	var ids []string
@@ -382,9 +394,14 @@ func (h *history) changeMany(t *rapid.T) request {
 			return err
 		},
 		model: func(m *model) dts.Code {
+			var retried []int
 			for _, n := range list {
-				m.do(v.Verb(), n)
-				m.advance(m.now) // what is retried starts, whatever becomes of the others
+				if code := m.do(v.Verb(), n); code == "" && v == dts.BulkRetry {
+					retried = append(retried, n)
+				}
+			}
+			for _, n := range retried {
+				m.tasks[n].waits = false // it runs, whatever else is retried with it
 			}
 			return ""
 		},
@@ -394,27 +411,14 @@ func (h *history) changeMany(t *rapid.T) request {
 // move gives a task another time.
 func (h *history) move(t *rapid.T) request {
 	n := h.some(t, func(m *model, n int) bool { return m.tasks[n].status == dts.Pending })
-	at := time.Now().Add(time.Duration(pick(t, "due", 0, 1, 5, 30)) * tick)
+	at := time.Now().Add(h.due(t))
 	return request{
 		kind: "move", text: fmt.Sprintf("move task %d to %v", n, at.Sub(h.w.began)),
 		real: func() error {
 			_, err := h.w.s.ModifyTask(context.Background(), dts.DefaultTenant, h.w.ids[n], dts.TaskPatch{RunAt: &at})
 			return err
 		},
-		model: func(m *model) dts.Code {
-			k := m.tasks[n]
-			switch {
-			case k == nil:
-				return dts.ErrNotFound
-			case k.status != dts.Pending:
-				return dts.ErrConflict
-			}
-			if !k.expires.IsZero() && !k.expires.After(at) {
-				return dts.ErrInvalid
-			}
-			k.at, k.paused = at, false
-			return ""
-		},
+		model: func(m *model) dts.Code { return m.move(n, at) },
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,7 +143,7 @@ var faults = []fault{
 }
 
 // TestFaults plants each fault alone, in a copy of its file that only that build sees, and demands that its check fails.
-// DTS_SIM_FAULTS says which: "quick" for a few, "all", or a part of a name. Without it nothing is planted.
+// DTS_SIM_FAULTS says which: "quick" for a few, "model" for those that the model test finds, "all", or a part of a name. Without it nothing is planted.
 func TestFaults(t *testing.T) {
 	which := os.Getenv("DTS_SIM_FAULTS")
 	if which == "" {
@@ -154,8 +155,8 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, f := range faults {
-		if which == "all" || which == "quick" && f.quick || strings.Contains(f.name, which) {
+	for _, f := range slices.Concat(faults, lifeFaults) {
+		if which == "all" || which == "quick" && f.quick || which == "model" && f.pkg == modelTest || strings.Contains(f.name, which) {
 			n++
 			t.Run(f.name, func(t *testing.T) { f.check(t, root) })
 		}
@@ -180,7 +181,7 @@ func (f *fault) check(t *testing.T, root string) {
 	defer cancel()
 	run := exec.CommandContext(ctx, bin, "-test.run", "^("+f.run+")$", "-test.timeout", "60s", "-test.short")
 	run.Dir = filepath.Join(root, f.pkg)
-	run.Env = append(os.Environ(), "DTS_SIM_FAULTS=", "DTS_SIM_SEED=", "DTS_SIM_HISTORIES=12000", "GOMAXPROCS=1")
+	run.Env = append(os.Environ(), "DTS_MODEL_STEPS=12000", "DTS_MODEL_FROM=1", "RAPID_NOFAILFILE=1", "RAPID_SHRINKTIME=1s", "DTS_SIM_FAULTS=", "DTS_SIM_SEED=", "DTS_SIM_HISTORIES=12000", "GOMAXPROCS=1")
 	out, err := run.CombinedOutput()
 	var exit *exec.ExitError
 	switch found := regexp.MustCompile(f.wants).Find(out); {
