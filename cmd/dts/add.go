@@ -41,7 +41,7 @@ func (a *app) addCommand() *cli.Command {
 		&cli.StringFlag{Name: "sla", Category: how, Usage: "it should start within a `DURATION`; default: 30s"},
 		&cli.StringFlag{Name: "idempotency-key", Category: how, Usage: "adding it again with the same `KEY` adds nothing"},
 	}
-	for _, more := range [][]cli.Flag{retryFlags(how), concurrencyFlags(how), resourceFlags(how), warningFlags(how)} {
+	for _, more := range [][]cli.Flag{retryFlags(how), concurrencyFlags(how), resourceFlags(how), warningFlags(how), onceFlags()} {
 		flags = append(flags, more...)
 	}
 	return &cli.Command{
@@ -55,7 +55,8 @@ Examples:
    dts add --name report --cron "30 8 * * mon-fri" --tz Europe/Berlin --shell 'make report | mail -s Report boss'
    dts add --cron "0 9 * * mon-fri" --cron "0 11 * * sat" --exclude-calendar holidays --shift next -- ./open
    dts add --in 10m --url https://example.com/hook --header "X-Key: 1" --body '{"n": 1}'
-   dts add --at "tomorrow 09:00" -- /usr/bin/notify-send Meeting`,
+   dts add --at "tomorrow 09:00" -- /usr/bin/notify-send Meeting
+   dts add --name report --after load --dedupe report:replace -- ./report`,
 		Flags:  withConnection(append(append(flags, recurringFlags()...), jsonFlag())...),
 		Action: a.add,
 	}
@@ -95,6 +96,9 @@ func (a *app) add(c *cli.Context) error {
 	var made thing
 	var existed bool
 	if n.task != nil {
+		if n.task.DependsOn, err = w.dependsOn(c.Context, c.StringSlice("after")); err != nil {
+			return err
+		}
 		made.task, existed, err = w.task(c.Context, *n.task)
 	} else {
 		if !n.named && n.recurring.IdempotencyKey == "" {
@@ -152,8 +156,10 @@ func (a *app) addition(c *cli.Context, remote bool) (*addition, error) {
 		return nil, err
 	}
 	if when == "cron" || when == "every" || when == "rrule" {
-		if c.IsSet("expires") {
-			return nil, usagef("--expires: is for a task that runs once; give --end to end a schedule")
+		for _, x := range onlyOnce {
+			if c.IsSet(x.flag) {
+				return nil, usagef("--%s: is for a task that runs once%s", x.flag, x.instead)
+			}
 		}
 		n.recurring, err = a.recurringRequest(c, spec, n)
 	} else {
@@ -199,5 +205,5 @@ func (a *app) taskRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.Task
 		n.zoneSaid = n.zoneSaid || local
 		q.ExpiresAt = api.At(at)
 	}
-	return q, nil
+	return q, once(c, q)
 }

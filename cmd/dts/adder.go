@@ -130,7 +130,8 @@ func (n *addition) check(now time.Time) error {
 
 // newTask makes the task that a request of this program asks for: its times have offsets.
 func newTask(q api.TaskRequest, now time.Time) (*dts.Task, error) {
-	t := &dts.Task{Spec: q.Spec, CreatedBy: "cli", IdempotencyKey: q.IdempotencyKey, RequestHash: requestHash(q.IdempotencyKey, q)}
+	t := &dts.Task{Spec: q.Spec, CreatedBy: "cli", IdempotencyKey: q.IdempotencyKey, RequestHash: requestHash(q.IdempotencyKey, q),
+		DependsOn: q.DependsOn, DependsMode: q.DependsMode, OnDependencyFailure: q.OnDependencyFailure, DedupeKey: q.DedupeKey, DedupePolicy: q.DedupePolicy}
 	var err error
 	if t.RunAt, err = instant("run_at", q.RunAt); err != nil {
 		return nil, err

@@ -21,6 +21,9 @@ func (a *app) printAdded(made thing, n *addition, existed bool, next []dts.Previ
 		}
 		list := append([]fact{{"Runs", target(&t.Spec)}}, details(&t.Spec)...)
 		list = append(list, fact{"When", at})
+		if words := waits(t); words != "" {
+			list = append(list, fact{"But first", "it " + words})
+		}
 		if !t.ExpiresAt.IsZero() {
 			list = append(list, fact{"Expires", clock(t.ExpiresAt, n.zone.loc)})
 		}

@@ -97,7 +97,7 @@ func (a *app) commands() *cli.App {
 		Commands: []*cli.Command{
 			a.serveCommand(), a.statusCommand(), a.uiCommand(),
 			a.addCommand(), a.importCommand(),
-			a.lsCommand(), a.deadCommand(), a.showCommand(), a.logsCommand(),
+			a.lsCommand(), a.deadCommand(), a.batchCommand(), a.showCommand(), a.depsCommand(), a.logsCommand(),
 			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(),
 			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(), a.queueCommand(), a.retentionCommand(),
 			a.nextCommand(), a.checkCommand(), a.copyCommand(),

@@ -21,7 +21,7 @@ again and dts rm --dead throws them away.
 Example:
    dts dead --queue mail --since 2h
    dts retry --dead --queue mail --since 2h --dry-run`,
-		Flags: withConnection(append(commonSelection(which),
+		Flags: withConnection(append(commonSelection(which, "until"),
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: 20, DefaultText: "20", Usage: "at most `N` tasks"},
 			jsonFlag())...),
 		Action: a.dead,
@@ -32,7 +32,7 @@ func (a *app) dead(c *cli.Context) error {
 	if err := noArgs(c); err != nil {
 		return err
 	}
-	f, given, err := a.selection(c)
+	f, given, err := a.selection(c, "until")
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +49,121 @@ func TestShownLife(t *testing.T) {
 		list[1].Attempts, list[1].LastError, list[1].Name = 1, "the answer was 503 Service Unavailable, and a long page with it: \x1b[2J<html>", "a-name-that-is-much-too-long-for-this-column"
 		a.deadTable(list)
 	})
+}
+
+func exampleGraph() *dts.Graph {
+	id := func(n int) string { return fmt.Sprintf("019ca8f0-0000-7000-8000-00000000000%d", n) }
+	g := &dts.Graph{Tasks: []dts.GraphTask{
+		{ID: id(1), Name: "report", Status: dts.Pending, Unresolved: 2},
+		{ID: id(2), Name: "load-a", Status: dts.Success},
+		{ID: id(3), Name: "load-b\x1b[2J", Status: dts.Running},
+		{ID: id(4), Name: "fetch", Status: dts.Success},
+		{ID: id(5), Status: dts.Failed},
+		{ID: id(7), Name: "mail", Status: dts.Pending, Unresolved: 1},
+		{ID: id(8), Name: "alarm", Status: dts.Pending, Unresolved: 1},
+	}}
+	for _, e := range []struct {
+		child, parent int
+		t             dts.DependencyType
+		s             dts.DependencyState
+	}{
+		{1, 2, dts.MustSucceed, dts.DependencySatisfied}, {1, 3, dts.MustSucceed, dts.DependencyOpen}, {1, 6, dts.MustFinish, dts.DependencyOpen},
+		{2, 4, dts.MustSucceed, dts.DependencySatisfied}, {3, 4, dts.MustSucceed, dts.DependencySatisfied}, {4, 5, dts.MustFail, dts.DependencySatisfied},
+		{3, 5, dts.MustSucceed, dts.DependencyOverridden}, {7, 1, dts.MustSucceed, dts.DependencyOpen}, {8, 1, dts.MustFail, dts.DependencyFailed}, {8, 7, dts.MustFail, dts.DependencyOpen},
+	} {
+		g.Dependencies = append(g.Dependencies, dts.Dependency{ChildID: id(e.child), ParentID: id(e.parent), Type: e.t, State: e.s})
+	}
+	return g
+}
+
+func TestDeps(t *testing.T) {
+	golden(t, "deps", func(a *app) {
+		g := exampleGraph()
+		for _, show := range []func() error{
+			func() error { return a.graph(g, dts.DependsAny, false) },
+			func() error { return a.graph(&dts.Graph{Tasks: g.Tasks[1:2]}, "", false) },
+		} {
+			if err := show(); err != nil {
+				t.Error(err)
+			}
+			a.printf("\n")
+		}
+		a.printf("%d edges are behind it\n", a.printGraph(g, "", nearTree))
+	})
+}
+
+// A chain of 1,000 and a fan of 1,000 are cut.
+func TestLongDeps(t *testing.T) {
+	chain := &dts.Graph{Truncated: true}
+	fan := &dts.Graph{}
+	for i := range 1000 {
+		name := fmt.Sprint(i)
+		for _, g := range []*dts.Graph{chain, fan} {
+			g.Tasks = append(g.Tasks, dts.GraphTask{ID: name, Name: name, Status: dts.Pending})
+		}
+		if i > 0 {
+			chain.Dependencies = append(chain.Dependencies, dts.Dependency{ChildID: fmt.Sprint(i - 1), ParentID: name})
+			fan.Dependencies = append(fan.Dependencies, dts.Dependency{ChildID: "0", ParentID: name})
+		}
+	}
+	for _, tt := range []struct {
+		g     *dts.Graph
+		lines int
+		last  string
+	}{{chain, 15, "There is more: these are of the nearest 1000 tasks."}, {fan, 203, "There is more, further away: --json shows all 1000 tasks."}} {
+		var out bytes.Buffer
+		a := &app{out: &out, now: time.Now}
+		if err := a.graph(tt.g, "", false); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != tt.lines || lines[len(lines)-1] != tt.last {
+			t.Errorf("%d lines, the last %q; want %d, %q", len(lines), lines[len(lines)-1], tt.lines, tt.last)
+		}
+	}
+}
+
+func TestShownBatch(t *testing.T) {
+	golden(t, "batch", func(a *app) {
+		b := &dts.Batch{ID: "019ca8f0-0000-7000-8000-0000000000b0", Total: 10_000, Pending: 2000, Running: 12, Success: 7980, Failed: 8, CreatedAt: ago(time.Hour)}
+		a.printBatch(b)
+		b = &dts.Batch{ID: b.ID, Total: 3, Success: 1, Cancelled: 1, Skipped: 1, Done: true, CreatedAt: ago(time.Hour), CompletedAt: ago(time.Minute)}
+		a.printBatch(b)
+	})
+}
+
+func TestSelected(t *testing.T) {
+	a := &app{loc: berlin(t), now: func() time.Time { return goldenNow }}
+	f := dts.TaskFilter{Statuses: []dts.Status{dts.Failed}, Queue: "mail", Name: "a\x1b", BatchID: "b", Labels: map[string]string{"y": "2", "x": "1"}, From: ago(time.Hour), To: goldenNow}
+	want := "2 FAILED tasks named a\uFFFD of the queue mail of the batch b with x=1, y=2 due since Sun 2026-03-01 12:00:00 CET due before Sun 2026-03-01 13:00:00 CET"
+	if got := a.selected(2, f); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for n, want := range map[int]string{0: "no PENDING or RUNNING task", 1: "1 PENDING or RUNNING task"} {
+		if got := a.selected(n, dts.TaskFilter{Statuses: []dts.Status{dts.Pending, dts.Running}}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestSuffixes(t *testing.T) {
+	for text, want := range map[string]dts.DependsOn{
+		"load": {TaskID: "load"}, "load:must-fail": {TaskID: "load", Type: dts.MustFail}, "load:MUST_FINISH": {TaskID: "load", Type: dts.MustFinish},
+		"host:8080": {TaskID: "host:8080"}, "a:b:must_succeed": {TaskID: "a:b", Type: dts.MustSucceed}, ":must-fail": {TaskID: ":must-fail"},
+	} {
+		if ref, typ := cutType(text); ref != want.TaskID || typ != want.Type {
+			t.Errorf("%q: %q %q", text, ref, typ)
+		}
+	}
+	for text, want := range map[string]dts.Task{
+		"k": {DedupeKey: "k"}, "k:replace": {DedupeKey: "k", DedupePolicy: dts.DedupeReplace}, "a:b": {DedupeKey: "a:b"},
+		"a:KEEP_FIRST": {DedupeKey: "a", DedupePolicy: dts.DedupeKeepFirst}, "a:keep-first": {DedupeKey: "a", DedupePolicy: dts.DedupeKeepFirst},
+		"a:replace:reject": {DedupeKey: "a:replace", DedupePolicy: dts.DedupeReject},
+	} {
+		if key, p := cutPolicy(text); key != want.DedupeKey || p != want.DedupePolicy {
+			t.Errorf("%q: %q %q", text, key, p)
+		}
+	}
 }
 
 func TestParseMiB(t *testing.T) {

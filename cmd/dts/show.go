@@ -39,6 +39,11 @@ func (a *app) show(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
+		if x.task != nil && x.byName { // a list does not say where the time went
+			if x.task, err = l.Task(c.Context, x.task.ID); err != nil {
+				return err
+			}
+		}
 		if x.task != nil {
 			return a.showTask(c.Context, l, x.task, c.Bool("json"))
 		}
@@ -51,13 +56,24 @@ func (a *app) showTask(ctx context.Context, l *link, t *dts.Task, asJSON bool) e
 	if err != nil {
 		return err
 	}
+	graph, err := l.Dependencies(ctx, t.ID)
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		return a.printJSON(struct {
-			Task     *dts.Task      `json:"task"`
-			Attempts []*dts.Attempt `json:"attempts"`
-		}{t, append([]*dts.Attempt{}, attempts...)})
+			Task         *dts.Task      `json:"task"`
+			Attempts     []*dts.Attempt `json:"attempts"`
+			Dependencies *dts.Graph     `json:"dependencies"`
+		}{t, append([]*dts.Attempt{}, attempts...), graph})
 	}
 	a.printTask(t)
+	if len(graph.Dependencies) > 0 {
+		a.printf("\n")
+		if left := a.printGraph(graph, t.DependsMode, nearTree); left > 0 {
+			a.printf("%s\n", a.dim("There is more: dts deps "+t.ID))
+		}
+	}
 	if len(attempts) == 0 {
 		return nil
 	}
