@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dts"
+	"dts/web/api"
 )
 
 var (
@@ -29,6 +30,8 @@ func TestDocumentedCalls(t *testing.T) {
 	rid := decodeAs[dts.RecurringTask](t, body).ID
 	_, _, body = s.call(t, "POST", "/blackouts", `{"name":"x","calendar":"off"}`)
 	bid := decodeAs[dts.Blackout](t, body).ID
+	_, _, body = s.call(t, "POST", "/tasks/bulk", `{"tasks":[{"target_type":"COMMAND","target_config":{"argv":["x"]}}]}`)
+	batch := decodeAs[api.BulkAnswer](t, body).BatchID
 	n := 0
 	for _, block := range shBlock.FindAllStringSubmatch(string(doc), -1) {
 		for _, call := range strings.Split("\n"+block[1], "\ncurl ")[1:] {
@@ -43,7 +46,7 @@ func TestDocumentedCalls(t *testing.T) {
 			if m := curlVerb.FindStringSubmatch(call); m != nil {
 				method = m[1]
 			}
-			url := strings.NewReplacer("$ID", id, "$RID", rid, "$BID", bid).Replace(path[1])
+			url := strings.NewReplacer("$ID", id, "$RID", rid, "$BID", bid, "$BATCH", batch).Replace(path[1])
 			var header []string
 			if strings.Contains(call, "text/calendar") {
 				body, header = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", []string{"Content-Type", "text/calendar"}
@@ -55,7 +58,7 @@ func TestDocumentedCalls(t *testing.T) {
 			n++
 		}
 	}
-	if n < 49 {
+	if n < 56 {
 		t.Errorf("only %d calls were found in docs/api.md", n)
 	}
 }
