@@ -56,6 +56,11 @@ func TestWhyTask(t *testing.T) {
 			f.t.Attempts, f.t.LastError, f.t.RunAt = 1, "answered 503", whyNow.Add(8*time.Second)
 			f.t.NextAttemptAt = f.t.RunAt
 		}), "It waits for attempt 2 of 3, at Tue 2026-03-03 12:00:08 UTC, in 8 s, after attempt 1 failed: answered 503."},
+		{"it is paused", pending(func(f *taskFacts) { f.t.WaitsFor, f.t.RunAt = dts.ReasonPaused, whyNow.Add(dts.FutureAllowed) }), "It is paused: it was due at Tue 2026-03-03 11:00:00 UTC, and does not start before somebody resumes it."},
+		{"paused ahead, with parents", pending(func(f *taskFacts) { later(f); f.t.WaitsFor, f.t.Unresolved = dts.ReasonPaused, 2 }), "It is paused: it is due at Tue 2026-03-03 14:00:00 UTC, and does not start before somebody resumes it; it also waits for 2 tasks that it depends on."},
+		{"paused between attempts", pending(func(f *taskFacts) {
+			f.t.WaitsFor, f.t.Attempts, f.t.NextAttemptAt, f.t.RunAt = dts.ReasonPaused, 1, whyNow.Add(time.Minute), whyNow.Add(dts.FutureAllowed)
+		}), "It is paused: attempt 2 is due at Tue 2026-03-03 12:01:00 UTC, and does not start before somebody resumes it."},
 		{"dependencies", pending(func(f *taskFacts) { f.t.Unresolved = 2 }), "It waits for 2 tasks that it depends on."},
 		{"the run before", pending(func(f *taskFacts) { f.t.WaitsFor, f.t.Overlap = dts.ReasonOverlap, dts.OverlapBufferOne }), "It was due at Tue 2026-03-03 11:00:00 UTC, and waits until the run before it has ended (overlap_policy BUFFER_ONE)."},
 		{"a blackout", pending(func(f *taskFacts) {

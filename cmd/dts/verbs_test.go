@@ -159,6 +159,9 @@ var verbStates = map[string]func(s *verbServer) string{
 		}
 		return id
 	},
+	"waits for a parent": func(s *verbServer) string {
+		return s.must(s.add("/", `,"depends_on":[{"task_id":"`+s.add("/", `,"delay":"1h"`)+`"}]`), "PENDING")
+	},
 	"in line": func(s *verbServer) string {
 		s.n++
 		key := fmt.Sprintf(`,"concurrency_key":"k%d"`, s.n)
@@ -167,6 +170,11 @@ var verbStates = map[string]func(s *verbServer) string{
 	},
 	"paused": func(s *verbServer) string {
 		id := s.add("/", `,"delay":"1h"`)
+		ask[dts.Task](s, "POST", "/tasks/"+id+"/pause", "")
+		return s.must(id, "PENDING PAUSED")
+	},
+	"paused, waits for a parent": func(s *verbServer) string {
+		id := s.add("/", `,"depends_on":[{"task_id":"`+s.add("/", `,"delay":"1h"`)+`"}]`)
 		ask[dts.Task](s, "POST", "/tasks/"+id+"/pause", "")
 		return s.must(id, "PENDING PAUSED")
 	},
@@ -189,6 +197,11 @@ var verbStates = map[string]func(s *verbServer) string{
 		id := s.add("/", `,"delay":"1h"`)
 		ask[dts.Task](s, "POST", "/tasks/"+id+"/cancel", "")
 		return s.must(id, "CANCELLED")
+	},
+	"skipped": func(s *verbServer) string {
+		parent := s.add("/", `,"delay":"1h"`)
+		ask[dts.Task](s, "POST", "/tasks/"+parent+"/cancel", "")
+		return s.must(s.add("/", `,"depends_on":[{"task_id":"`+parent+`"}]`), "SKIPPED")
 	},
 }
 
@@ -221,6 +234,14 @@ var verbTable = []struct {
 	{"claimed", dts.ResumeTask, 200, "PENDING", "SUCCESS", 0},
 	{"claimed", dts.Delete, 200, "PENDING", "gone", 1},
 
+	{"waits for a parent", dts.Modify, 200, "PENDING", "PENDING", -1},
+	{"waits for a parent", dts.Cancel, 200, "CANCELLED", "CANCELLED", 1},
+	{"waits for a parent", dts.RetryNow, 409, "the task is PENDING: only a FAILED, CANCELLED or SKIPPED task can be retried", "PENDING", 0},
+	{"waits for a parent", dts.ForceComplete, 200, "SUCCESS", "SUCCESS", -1},
+	{"waits for a parent", dts.RunNow, 200, "PENDING", "SUCCESS", -1},
+	{"waits for a parent", dts.PauseTask, 200, "PENDING PAUSED", "PENDING PAUSED", 1},
+	{"waits for a parent", dts.ResumeTask, 200, "PENDING", "PENDING", 0},
+	{"waits for a parent", dts.Delete, 200, "PENDING", "gone", 1},
 
 	{"in line", dts.Modify, 200, "PENDING", "PENDING CONCURRENCY", -1},
 	{"in line", dts.Cancel, 200, "CANCELLED", "CANCELLED", 1},
@@ -240,6 +261,14 @@ var verbTable = []struct {
 	{"paused", dts.ResumeTask, 200, "PENDING", "PENDING", 1},
 	{"paused", dts.Delete, 200, "PENDING PAUSED", "gone", 1},
 
+	{"paused, waits for a parent", dts.Modify, 200, "PENDING PAUSED", "PENDING PAUSED", -1},
+	{"paused, waits for a parent", dts.Cancel, 200, "CANCELLED", "CANCELLED", 1},
+	{"paused, waits for a parent", dts.RetryNow, 409, "the task is PENDING: only a FAILED, CANCELLED or SKIPPED task can be retried", "PENDING PAUSED", 0},
+	{"paused, waits for a parent", dts.ForceComplete, 200, "SUCCESS", "SUCCESS", -1},
+	{"paused, waits for a parent", dts.RunNow, 200, "PENDING", "SUCCESS", -1},
+	{"paused, waits for a parent", dts.PauseTask, 200, "PENDING PAUSED", "PENDING PAUSED", 0},
+	{"paused, waits for a parent", dts.ResumeTask, 200, "PENDING", "PENDING", 1},
+	{"paused, waits for a parent", dts.Delete, 200, "PENDING PAUSED", "gone", 1},
 
 	{"between attempts", dts.Modify, 200, "PENDING", "PENDING", -1},
 	{"between attempts", dts.Cancel, 200, "CANCELLED", "CANCELLED", 1},
@@ -286,6 +315,14 @@ var verbTable = []struct {
 	{"cancelled", dts.ResumeTask, 409, "the task is CANCELLED: only a PENDING task that was paused can be resumed", "CANCELLED", 0},
 	{"cancelled", dts.Delete, 200, "CANCELLED", "gone", 1},
 
+	{"skipped", dts.Modify, 409, "the task is SKIPPED: only a PENDING task can be modified", "SKIPPED", -1},
+	{"skipped", dts.Cancel, 409, "the task is SKIPPED: only a PENDING or RUNNING task can be cancelled", "SKIPPED", 0},
+	{"skipped", dts.RetryNow, 200, "PENDING", "SUCCESS", 1},
+	{"skipped", dts.ForceComplete, 200, "SUCCESS", "SUCCESS", -1},
+	{"skipped", dts.RunNow, 409, "the task is SKIPPED: only a PENDING task can be run now; retry a finished one", "SKIPPED", -1},
+	{"skipped", dts.PauseTask, 409, "the task is SKIPPED: only a PENDING task can be paused", "SKIPPED", 0},
+	{"skipped", dts.ResumeTask, 409, "the task is SKIPPED: only a PENDING task that was paused can be resumed", "SKIPPED", 0},
+	{"skipped", dts.Delete, 200, "SKIPPED", "gone", 1},
 }
 
 // TestVerbs does every verb to a task in every state, and every bulk verb to another one, through the API of a real server.
