@@ -131,7 +131,7 @@ func (h *Handler) routes() []route {
 		{method: "PUT", path: "/retention", id: "put-retention", tag: "system", summary: "Set how long finished tasks are kept; what is left out is as the server was started with",
 			body: dts.Retention{}, answer: dts.RetentionState{}, serve: h.putRetention},
 
-		{method: "GET", path: "/events", id: "watch-events", tag: "system", summary: "Events as they happen: created, changed, started, finished, skipped, deleted (each an Event)",
+		{method: "GET", path: "/events", id: "watch-events", tag: "system", summary: "Events as they happen: created, changed, started, warning, finished, skipped, deleted (each an Event)",
 			params: eventParams, events: []any{dts.Event{}}, errors: []int{503}, stream: h.events},
 		{method: "POST", path: "/login-links", id: "create-login-link", tag: "system", summary: "Make a link that signs a browser in, once",
 			status: 201, answer: LoginLink{}, serve: h.createLoginLink},
