@@ -199,7 +199,7 @@ func (d doc) check() {
 				d.t.Errorf("<%s> has the attribute %s=%q", e.Data, a.Key, a.Val)
 			}
 		}
-		if e.Data == "form" && e.attr("method") != "post" && e.attr("role") != "search" {
+		if e.Data == "form" && e.attr("method") != "post" && e.Parent.Data != "search" {
 			d.t.Errorf("the form to %s does not post", e.attr("action"))
 		}
 	}
