@@ -39,6 +39,7 @@ type fake struct {
 	stale     bool // counts are old
 	paused    []pauseCall
 	resumed   []bool // whether each resume asked to make up for what was missed
+	queueList []*dts.Queue
 	calendars []*dts.Calendar
 	blackouts []*dts.Blackout
 	backfills []dts.BackfillRequest

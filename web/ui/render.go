@@ -17,7 +17,7 @@ import (
 var templateFiles embed.FS
 
 // pageNames are the pages, each a template set of layout.html, parts.html and its own file.
-var pageNames = [...]string{"login", "overview", "task", "recurring", "new", "calendars", "calendar", "blackouts", "dead", "dead-confirm", "batch", "error"}
+var pageNames = [...]string{"login", "overview", "task", "recurring", "new", "queues", "calendars", "calendar", "blackouts", "dead", "dead-confirm", "batch", "error"}
 
 // pages holds a parsed template set for each page.
 type pages map[string]*template.Template
@@ -70,7 +70,7 @@ type shared struct {
 	Problems []string // why this node does not fire as it should
 	Flash    string   // what has just been done
 	Alert    string   // what could not be done
-	Here     string   // "overview", "new", "dead", "calendars" or "blackouts", for the navigation
+	Here     string   // "overview", "new", "dead", "queues", "calendars" or "blackouts", for the navigation
 
 	status dts.SchedulerStatus
 	old    *dts.Staleness
@@ -115,6 +115,8 @@ var flashes = map[string]string{
 	"delete-calendar": "The calendar is deleted.",
 	"blackout":        "Added. No task starts in it.",
 	"delete-blackout": "The blackout is deleted.",
+	"pause-queue":     "The queue is paused. What runs goes on.",
+	"resume-queue":    "The queue goes on.",
 	"trigger":         "Started one run, beside the schedule.",
 	"remove":          "Removed. No more runs are planned; the history stays.",
 	"skip":            "This run is cancelled; the others stay planned.",

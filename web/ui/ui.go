@@ -63,6 +63,9 @@ type Scheduler interface {
 	DeleteCalendar(ctx context.Context, tenant, name string) error
 	CreateBlackout(ctx context.Context, b *dts.Blackout) (*dts.Blackout, error)
 	DeleteBlackout(ctx context.Context, tenant, id string) error
+	Queues(ctx context.Context, tenant string) ([]*dts.Queue, error)
+	PauseQueue(ctx context.Context, tenant, name, note string) (*dts.Queue, error)
+	ResumeQueue(ctx context.Context, tenant, name string) (*dts.Queue, error)
 	Preview(ctx context.Context, tenant string, q dts.PreviewRequest) (*dts.Preview, error)
 	// Why answers for a task's id, or for a recurring task's with one of its instants.
 	Why(ctx context.Context, tenant, id string, at time.Time) (*dts.Why, error)
@@ -153,6 +156,8 @@ func (h *handler) routes() http.Handler {
 	mux.Handle("GET /ui/blackouts", h.signedIn(h.blackouts))
 	mux.Handle("POST /ui/blackouts", h.signedIn(h.addBlackout))
 	mux.Handle("POST /ui/blackouts/{id}/delete", h.signedIn(h.deleteBlackout))
+	mux.Handle("GET /ui/queues", h.signedIn(h.queues))
+	mux.Handle("POST /ui/queues/{name}/{verb}", h.signedIn(h.doQueue))
 	mux.Handle("GET /ui/", h.signedIn(h.notFound))
 	return mux
 }
