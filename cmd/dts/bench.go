@@ -60,7 +60,7 @@ type benchScenario struct {
 
 var benchScenarios = [...]benchScenario{
 	latenessScenario, drainScenario, createScenario, mixedScenario, commandsScenario, idleScenario, herdScenario,
-	latenessPendingScenario, drainLongScenario, sustainedScenario, fairnessScenario, bigScenario, rqlite1Scenario, rqlite3Scenario,
+	latenessPendingScenario, latenessRetentionScenario, drainLongScenario, sustainedScenario, fairnessScenario, bigScenario, rqlite1Scenario, rqlite3Scenario,
 }
 
 const maxBenchRuns = 100

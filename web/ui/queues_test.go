@@ -67,7 +67,7 @@ func TestQueues(t *testing.T) {
 	s.queueList = exampleQueues()
 	d := s.get("/ui/queues", 200)
 	d.row("default").want("3", "1 min", "12", "15 at once keep up", "Pause…")
-	d.row("mail").want("paused", "the <relay> is down", "117", "0 of 20", "Starts 50 each 15 min, 5 at once after a rest", "Retries: 4 attempts", "Keeps 7 days, 1000 tasks, 2", "Resume")
+	d.row("mail").want("paused", "the <relay> is down", "117", "0 of 20", "Starts 50 each 15 min, 5 at once after a rest", "Retries: 4 attempts", "Keeps 7 d, 1000 tasks, 2 GiB", "Resume")
 	d.row("reports").want("–", "Starts 10 a second", "Retries: none")
 	d.row("thumbnails").want("10,000 or more", "64 of 64", "140 at once keep up")
 	if w, _ := s.post("/ui/queues/default/pause", url.Values{"note": {" why "}}); w.Code != 303 || w.Header().Get("Location") != "/ui/queues?done=pause-queue" {

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"dts"
+)
+
+// latenessRetentionScenario asks whether tasks are later while retention deletes.
+var latenessRetentionScenario = benchScenario{
+	name: "lateness-retention",
+	about: func(o benchOptions) string {
+		return fmt.Sprintf("as lateness, while retention deletes %d finished tasks. Ceiling: the same before that", o.number("finished"))
+	},
+	sizes: []benchSize{{flag: "finished", number: 60_000, max: 10_000_000, usage: "lateness-retention: `N` finished tasks, to be deleted"}},
+	aims: map[string][]benchAim{
+		"at the sink, p99":     {{below: 2}},
+		"deleted by retention": {{atLeast: 1}},
+	},
+	long: true,
+	run:  func(ctx context.Context, b *bench) ([]benchFigure, error) { return b.latenessRetention(ctx) },
+}
+
+// retentionAhead is how long before retention looks the measurement is asked for: some of its tasks come first.
+const retentionAhead = latenessLead + 2*time.Second
+
+func (b *bench) latenessRetention(ctx context.Context) ([]benchFigure, error) {
+	if err := b.restart(ctx); err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	if _, err := b.warmUp(ctx, b.number("finished")); err != nil {
+		return nil, err
+	}
+	plainSink, plainRecorded, err := b.measureLateness(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, err := b.server.metric(ctx, deletedMetric)
+	if err != nil {
+		return nil, err
+	}
+	// What is measured is not deleted before it is read.
+	if _, err := b.server.PutRetention(ctx, dts.Retention{Rows: int64(2 * b.number("tasks"))}); err != nil {
+		return nil, err
+	}
+	begin := started.Add(retentionLooks - retentionAhead)
+	for begin.Before(time.Now()) {
+		begin = begin.Add(retentionLooks)
+	}
+	if err := sleepUntil(ctx, begin); err != nil {
+		return nil, err
+	}
+	sink, recorded, err := b.measureLateness(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := b.server.metric(ctx, deletedMetric)
+	if err != nil {
+		return nil, err
+	}
+	if after == before {
+		return nil, errors.New("retention deleted nothing meanwhile; give more --finished, or a longer --spread")
+	}
+	figures := append(spreadFigures("at the sink", sink, plainSink), spreadFigures("recorded start", recorded, plainRecorded)...)
+	return append(figures, benchFigure{"deleted by retention", "tasks", after - before, 0}), nil
+}
