@@ -46,8 +46,6 @@ var onRqlite = map[string]func(*testing.T){
 	"TestTaskFilters":                TestTaskFilters,
 	"TestExpired":                    TestExpired,
 	"TestUnreadable":                 TestUnreadable,
-	"TestBatch":                      TestBatch,
-	"TestTaskFilters":                TestTaskFilters,
 	"TestDedupe":                     TestDedupe,
 	"TestDedupeRace":                 TestDedupeRace,
 	"TestKeyRace":                    TestKeyRace,
