@@ -15,7 +15,7 @@ const (
 // microseconds. The parts before the start add up to the time from due_at to the start.
 type Timing struct {
 	ParentUS    int64  `json:"parent_us" doc:"after due_at: until its last dependency resolved"`
-	QueueUS     int64  `json:"queue_us" doc:"ready to run: for a slot, a limit, a rate, a blackout, resources or the run before"`
+	QueueUS     int64  `json:"queue_us" doc:"ready to run: for a slot, a limit, a rate, a blackout, a pause, resources or the run before"`
 	SchedulerUS int64  `json:"scheduler_us" doc:"the rest until the start: the scheduler's own lateness, or that of the machine"`
 	TargetUS    int64  `json:"target_us" doc:"from the first start to the end, retries included; so far, where it has not ended"`
 	Slow        string `json:"slow,omitempty" enum:"scheduler,queue,parent,target" doc:"when the SLA was missed, a timeout hit, or a warning given: which part took longest"`

@@ -90,6 +90,7 @@ type loop struct {
 
 	terms     dts.Terms             // of the shards that this server holds
 	since     [dts.Shards]time.Time // when it got them
+	stalled   time.Time             // when it last found that it had stood still, or could not read the store
 	paused    map[string]dts.Pause  // recurring tasks
 	active    map[string][]*item    // of each recurring task that may not overlap: what runs, or is next
 	buffers   map[string]*buffer    // and what waits for that to end
@@ -106,6 +107,7 @@ type loop struct {
 	idle      chan struct{} // closed when nothing runs or is to be written any more, while draining
 	allEnded  chan struct{} // closed when nothing runs any more, after all runs were stopped
 	nextWake  time.Time
+	lookedAt  time.Time // when it last looked what there is to do
 }
 
 func newLoop(s *Scheduler) *loop {
@@ -123,6 +125,7 @@ func (l *loop) run() {
 	var buf []func(*loop)
 	for {
 		now := l.s.clock.now()
+		l.noteStall(now)
 		l.step(now)
 		l.arm(now)
 		select {
@@ -272,6 +275,7 @@ func (l *loop) read(after, raised dts.Mark) {
 			if err != nil {
 				l.s.logStore("load due tasks", err)
 				l.scanAt = l.s.clock.now().Add(retryStore)
+				l.stalled = l.s.clock.now()
 				l.lower(after)
 			}
 			l.s.strangers.Add(1)
@@ -456,7 +460,7 @@ func (s *Scheduler) claimChunk(r *rack, chunk []*item) {
 		r.claims--
 		if err != nil {
 			s.logStore("read due tasks", err)
-			r.retryAt = now.Add(retryStore)
+			r.retryAt, l.stalled = now.Add(retryStore), now
 		}
 		for _, it := range chunk {
 			switch t := byID[it.TaskID]; {

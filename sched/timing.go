@@ -10,24 +10,38 @@ import (
 // it due to the one at which it gets its slot, it waits: for a slot, a limit, a blackout, a gate, or the run before. The rest
 // is the scheduler's own.
 
+// heldUp is how late a task must be that this server could have started all the time, for somebody to have kept it: it was
+// paused, or its queue. The scheduler itself is never so slow.
+const heldUp = 5 * time.Second
+
 // see notes since when a task that is due waits. One whose wait began elsewhere (it stood in a line, it waited before this
-// server had it, or so many of its kind were claimed that it was not) waits since it could have started.
+// server had it, it was paused, or so many of its kind were claimed that it was not) waits since it could have started.
 func (l *loop) see(it *item, now time.Time) {
 	if !it.seen.IsZero() {
 		return
 	}
 	it.seen = now
 	t := it.task
-	if t.WaitsFor == "" && !l.backlog(it) {
-		return
-	}
 	since := laterOf(t.EligibleAt(), t.CreatedAt)
 	if t.WaitsFor == "" {
-		since = laterOf(since, l.since[it.Shard]) // while nobody had the shard, it did not wait for others
+		// While nobody had the shard, or this server stood still, it did not wait for others.
+		since = laterOf(laterOf(since, l.since[it.Shard]), l.stalled)
+		if !l.backlog(it) && now.Sub(since) < heldUp {
+			return
+		}
 	}
 	if since.Before(now) {
 		it.seen = since
 	}
+}
+
+// noteStall notes that the loop has come so late that it, or its machine, must have stood still.
+func (l *loop) noteStall(now time.Time) {
+	wake := laterOf(l.nextWake, l.lookedAt)
+	if !l.nextWake.IsZero() && now.Sub(wake) > time.Second {
+		l.stalled = now
+	}
+	l.lookedAt = now
 }
 
 // backlog reports whether so many tasks of a kind are claimed and have not started that a task of it may have waited to be
