@@ -63,11 +63,17 @@ func (l *loop) cut(f *flow, n int) {
 		}
 		return 1
 	})
+	if n > 0 {
+		mark := list[n-1].Mark()
+		if l.scanning && !f.behind && l.readTo.Before(mark) { // what is due before may not have been read yet
+			mark = l.readTo
+			n = slices.IndexFunc(list, func(it *item) bool { return !within(&it.Entry, mark) })
+		}
+		f.mark = mark
+	}
 	l.setBehind(f, true)
 	f.kept = n
-	if n > 0 {
-		f.mark = list[n-1].Mark()
-	}
+	l.thirsty = true
 	l.forget(list[n:])
 }
 

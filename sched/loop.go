@@ -78,6 +78,7 @@ type loop struct {
 	mark     dts.Mark // tasks due up to here are in memory
 	all      bool     // mark is complete up to its RunAt: the last scan was not cut short
 	scanning bool
+	readTo   dts.Mark  // while scanning: so far the store has been read
 	scanAt   time.Time // no scan before this, after one failed
 	lastScan time.Time
 
@@ -260,7 +261,7 @@ func (l *loop) scan(now time.Time) {
 	}
 	// Raised before the scan, so that a task inserted meanwhile is pushed by whoever inserted it.
 	l.mark = dts.Mark{RunAt: through, Rank: 1 << 30}
-	l.scanning, l.lastScan = true, now
+	l.scanning, l.readTo, l.lastScan = true, after, now
 	l.read(after, l.mark)
 }
 
@@ -271,24 +272,32 @@ func (l *loop) read(after, raised dts.Mark) {
 	l.s.wg.Go(func() {
 		list, err := l.s.o.Store.LoadDue(l.s.ctx, held, queues, after, raised.RunAt, limit)
 		l.s.in.post(func(l *loop) {
-			l.scanning = false
-			if err != nil {
+			more := len(list) == limit
+			switch {
+			case err != nil:
 				l.s.logStore("load due tasks", err)
 				l.scanAt = l.s.clock.now().Add(retryStore)
 				l.stalled = l.s.clock.now()
 				l.lower(after)
+			case more:
+				l.readTo = list[limit-1].Mark()
+			default:
+				l.readTo = raised
 			}
 			l.s.strangers.Add(1)
 			for i := range list {
 				l.add(list[i], nil)
 			}
+			l.scanning = false
 			switch {
-			case err != nil || l.mark != raised: // trim has lowered it
-			case len(list) == limit:
+			case err != nil:
+			case more && l.mark == raised:
 				l.scanning = true
-				l.read(list[limit-1].Mark(), raised)
+				l.read(l.readTo, raised)
+			case more: // trim has lowered it
+				l.lower(l.readTo)
 			default:
-				l.all = true
+				l.all = l.mark == raised
 			}
 		})
 	})
