@@ -28,7 +28,7 @@ func (s *Scheduler) PutQueue(ctx context.Context, q *dts.Queue) (*dts.Queue, err
 	if err != nil {
 		return nil, err
 	}
-	return s.Queue(ctx, n.TenantID, n.Name)
+	return s.changedQueue(ctx, &n), nil
 }
 
 // PauseQueue lets nothing of a queue start any more, until ResumeQueue. What runs goes on. Where it is paused already, the
@@ -38,13 +38,15 @@ func (s *Scheduler) PauseQueue(ctx context.Context, tenant, name, note string) (
 	if err := n.Normalize(); err != nil {
 		return nil, err
 	}
+	at := dts.Micros(s.clock.now())
 	err := s.changeQueue(ctx, func(ctx context.Context, token int64) error {
-		return s.o.Store.PauseQueue(ctx, n.TenantID, name, note, dts.Micros(s.clock.now()), token)
+		return s.o.Store.PauseQueue(ctx, n.TenantID, name, note, at, token)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.Queue(ctx, n.TenantID, name)
+	n.Paused, n.PausedAt = true, at
+	return s.changedQueue(ctx, &n), nil
 }
 
 // ResumeQueue ends a pause. dts.ErrConflict: it is not paused.
@@ -66,11 +68,17 @@ func (s *Scheduler) ResumeQueue(ctx context.Context, tenant, name string) (*dts.
 	if err != nil {
 		return nil, err
 	}
-	now, err := s.Queue(ctx, n.TenantID, name)
-	if dts.CodeOf(err) == dts.ErrNotFound { // it had no other settings, and nothing is in it
-		return &n, nil
+	return s.changedQueue(ctx, &n), nil
+}
+
+// changedQueue returns a queue after a change. What has become of it could perhaps not be read, or nothing is left of it:
+// then what was asked for has to do, because it is done.
+func (s *Scheduler) changedQueue(ctx context.Context, asked *dts.Queue) *dts.Queue {
+	q, err := s.Queue(ctx, asked.TenantID, asked.Name)
+	if err != nil {
+		return asked
 	}
-	return now, err
+	return q
 }
 
 // DeleteQueue takes a queue's settings away, its pause among them: what waited for them is let go. dts.ErrNotFound: it has
