@@ -30,6 +30,7 @@ type Attempt struct {
 	DurationUS  int64        `json:"duration_us" doc:"taken monotonically"`
 	LatenessUS  int64        `json:"lateness_us" doc:"start minus when it was due, in microseconds"`
 	QueuedUS    int64        `json:"queued_us,omitempty" doc:"of that, how long it was ready and waited for a slot or a limit"`
+	StoppedUS   int64        `json:"stopped_us,omitempty" doc:"of its duration, how long the command was stopped for others of high priority"`
 	HTTPStatus  int          `json:"http_status,omitempty"`
 	ExitCode    *int         `json:"exit_code,omitempty" doc:"128 + n for a command ended by signal n"`
 	Error       string       `json:"error,omitempty"`

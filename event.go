@@ -6,13 +6,15 @@ import "time"
 type EventType string
 
 const (
-	EventCreated  EventType = "created"
-	EventChanged  EventType = "changed" // modified, moved, paused, resumed, retried, cancelled while pending
-	EventStarted  EventType = "started"
-	EventFinished EventType = "finished" // an attempt ended; Status says what the task is now
-	EventSkipped  EventType = "skipped"
-	EventDeleted  EventType = "deleted"
-	EventWarning  EventType = "warning" // a run is not as was asked for, and goes on; Warning says what it is
+	EventCreated   EventType = "created"
+	EventChanged   EventType = "changed" // modified, moved, paused, resumed, retried, cancelled while pending
+	EventStarted   EventType = "started"
+	EventStopped   EventType = "stopped"   // a running command stands, for one of high priority
+	EventContinued EventType = "continued" // and goes on
+	EventFinished  EventType = "finished"  // an attempt ended; Status says what the task is now
+	EventSkipped   EventType = "skipped"
+	EventDeleted   EventType = "deleted"
+	EventWarning   EventType = "warning" // a run is not as was asked for, and goes on; Warning says what it is
 )
 
 // Event tells those who watch that something happened. Events are not stored.

@@ -3,6 +3,8 @@
 ALTER TABLE tasks ADD COLUMN queued_us INTEGER;
 ALTER TABLE tasks ADD COLUMN warnings TEXT;
 ALTER TABLE attempts ADD COLUMN queued_us INTEGER NOT NULL DEFAULT 0;
+-- How long its command was stopped for others.
+ALTER TABLE attempts ADD COLUMN stopped_us INTEGER NOT NULL DEFAULT 0;
 
 -- At most one unfinished task of a tenant has a dedupe_key.
 ALTER TABLE tasks ADD COLUMN dedupe_key TEXT;
@@ -76,12 +78,12 @@ UPDATE idempotency_keys SET gone_at = created_at + 2592000000000
 DROP VIEW all_attempts;
 CREATE VIEW all_attempts AS
   SELECT tenant_id, task_id, number, state, node, picked_at, started_at, completed_at, duration_us, lateness_us, http_status,
-    exit_code, error, cpu_us, max_rss_bytes, output_bytes, pgid, proc_start, boot_id, queued_us
+    exit_code, error, cpu_us, max_rss_bytes, output_bytes, pgid, proc_start, boot_id, queued_us, stopped_us
   FROM attempts
   UNION ALL
   SELECT t.tenant_id, t.task_id, 1, 'SUCCESS', coalesce(t.node, ''), t.picked_at, t.started_at, t.completed_at, t.completed_at - t.started_at,
     coalesce(t.lateness_us, 0), t.response_status, NULL, NULL, 0, 0, coalesce((SELECT o.total FROM outputs AS o WHERE o.task_id = t.task_id AND o.number = 1), 0),
-    NULL, NULL, NULL, coalesce(t.queued_us, 0)
+    NULL, NULL, NULL, coalesce(t.queued_us, 0), 0
   FROM tasks AS t
   WHERE t.status = 'SUCCESS' AND t.attempts = 1 AND t.target_type = 'HTTP_CALLBACK'
     AND NOT EXISTS (SELECT 1 FROM attempts AS a WHERE a.task_id = t.task_id);

@@ -52,15 +52,11 @@ func (l *loop) toReady(it *item, now time.Time) {
 // dispatch gives free slots to ready tasks.
 func (l *loop) dispatch(p *pool, now time.Time) {
 	l.unsate(p)
-	for p.running < p.slots && l.unwritten < maxUnwritten && !l.s.draining.Load() && (l.s.o.Halted == nil || !l.s.o.Halted()) && l.s.leased() {
-		it, ok := p.ready.Peek(now)
+	for l.vacant(p, now) && l.unwritten < maxUnwritten && !l.s.draining.Load() && (l.s.o.Halted == nil || !l.s.o.Halted()) && l.s.leased() {
+		it, ok := l.next(p, now)
 		if !ok {
 			return
 		}
-		if l.passes(p, it, now) {
-			continue
-		}
-		p.ready.Pop(now)
 		it.spot = nil
 		switch t := it.task; {
 		case !t.ExpiresAt.IsZero() && now.After(t.ExpiresAt):
@@ -131,6 +127,7 @@ func (l *loop) start(it *item, now time.Time) {
 	r.queued = it.queued(now)
 	it.run = r
 	l.takeSlots(it, r)
+	l.enteredSlot(it, now)
 	l.s.wg.Add(1)
 	l.s.workers.run(func() {
 		defer l.s.wg.Done()
@@ -141,6 +138,7 @@ func (l *loop) start(it *item, now time.Time) {
 // ended frees the slot of a run. Its result is on its way to the disk.
 func (l *loop) ended(it *item) {
 	l.stops(it)
+	l.leftGates(it)
 	it.state = recording
 	l.unwritten++
 	l.checkIdle()
@@ -149,6 +147,7 @@ func (l *loop) ended(it *item) {
 // unstart takes back a task whose start could not be written: it has not run, and is still claimed.
 func (l *loop) unstart(it *item) {
 	l.stops(it)
+	l.leftGates(it)
 	l.endActive(it)
 	l.freeSlots(it)
 	it.run = nil

@@ -49,6 +49,10 @@ func (h *holding) take(l *loop) {
 				p.ready.Remove(it.spot)
 				l.count(it, -1)
 				l.endActive(it)
+			case parked:
+				l.unpark(it)
+				l.count(it, -1)
+				l.endActive(it)
 			case buffered:
 				l.unbuffer(it)
 			case running, recording:

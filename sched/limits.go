@@ -151,6 +151,7 @@ func (l *loop) freeSlots(it *item) {
 // refusedSlot takes back a task for which there was no slot: it has not run, and waits in that line.
 func (l *loop) refusedSlot(it *item, full string) {
 	l.stops(it)
+	l.leftGates(it)
 	i := slices.IndexFunc(it.run.slots, func(k dts.Slot) bool { return k.Line == full })
 	slot := it.run.slots[i]
 	l.freeSlots(it)
@@ -281,7 +282,7 @@ func (l *loop) itsTurn(ln *line, t *dts.Task, now time.Time) bool {
 			}
 			p.claimed.remove(it)
 			l.count(it, -1)
-		case ready, running, deciding:
+		case ready, parked, running, deciding:
 			return true // its turn has come already
 		default:
 			return false

@@ -41,14 +41,16 @@ type item struct {
 	run     *run               // while running
 	seen    time.Time          // since when it waits for its slot: see see
 	turn    dts.LineKey        // of the line in which it waited, until it starts
-	waiters []func()           // called when it leaves claiming, deciding, running, recording or held
+	gates   atGates
+	waiters []func() // called when it leaves claiming, deciding, running, recording or held
 }
 
 // pool is one kind of slot.
 type pool struct {
-	kind    dts.TargetType
-	slots   int
-	running int
+	kind              dts.TargetType
+	slots             int
+	running           int // stopped commands among them
+	stopped, borrowed int // see preempt.go
 
 	waiting [ranks]rack // by priority, so that what is urgent is never behind what is many
 	claimed dueHeap
@@ -104,6 +106,9 @@ type loop struct {
 	lines       map[dts.LineKey]*line // in which tasks wait for slots
 	lineAt      time.Time             // when to look again after those
 
+	gates      gates
+	stoppables []*item // running commands that may be stopped
+
 	unwritten int
 	idle      chan struct{} // closed when nothing runs or is to be written any more, while draining
 	allEnded  chan struct{} // closed when nothing runs any more, after all runs were stopped
@@ -113,7 +118,7 @@ type loop struct {
 
 func newLoop(s *Scheduler) *loop {
 	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}, asked: map[string][]*item{},
-		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}, behind: map[*flow]struct{}{}, throttled: map[*flow]struct{}{}}
+		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}, behind: map[*flow]struct{}{}, throttled: map[*flow]struct{}{}, gates: newGates(&s.o)}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
 	}
@@ -171,6 +176,7 @@ func (l *loop) step(now time.Time) {
 	l.checkBuffers(now)
 	l.checkLines(now)
 	l.checkRates(now)
+	l.checkGates(now)
 	for _, p := range l.pools {
 		for it := p.claimed.top(); it != nil && !it.RunAt.After(now); it = p.claimed.top() {
 			p.claimed.pop()
@@ -200,6 +206,7 @@ func (l *loop) arm(now time.Time) {
 	if !l.rateAt.IsZero() {
 		sooner(l.rateAt)
 	}
+	l.gateTimes(now, sooner)
 	draining := l.s.draining.Load() // then nothing is scanned or claimed any more
 	if !l.scanning && !draining && l.terms != (dts.Terms{}) {
 		sooner(l.nextScan(now))

@@ -12,9 +12,9 @@ import (
 type metrics struct {
 	s *Scheduler
 
-	scheduled, started, succeeded, failed, retried, skipped, deleted prometheus.Counter
-	lateness, duration                                               prometheus.Histogram
-	warnings                                                         *prometheus.CounterVec
+	scheduled, started, succeeded, failed, retried, skipped, deleted, preempted prometheus.Counter
+	lateness, duration                                                          prometheus.Histogram
+	warnings                                                                    *prometheus.CounterVec
 }
 
 func newMetrics(s *Scheduler) *metrics {
@@ -31,6 +31,7 @@ func newMetrics(s *Scheduler) *metrics {
 		skipped:   counter("dts_skips_total", "Skips recorded: single instants and ranges."),
 		warnings:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dts_warnings_total", Help: "Runs that were not as was asked for: started late, took long or short."}, []string{"warning"}),
 		deleted:   counter("dts_tasks_deleted_total", "Finished tasks deleted by retention."),
+		preempted: counter("dts_preemptions_total", "Times a running command was stopped for one of high priority."),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "dts_lateness_seconds", Help: "Start of an attempt minus when it was due.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 60, 300, 3600}}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "dts_duration_seconds", Help: "Duration of an attempt.",
@@ -39,7 +40,7 @@ func newMetrics(s *Scheduler) *metrics {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.scheduled, m.started, m.succeeded, m.failed, m.retried, m.skipped, m.deleted, m.warnings, m.lateness, m.duration, gauges{m.s}, &queueGauges{s: m.s}}
+	return []prometheus.Collector{m.scheduled, m.started, m.succeeded, m.failed, m.retried, m.skipped, m.deleted, m.preempted, m.warnings, m.lateness, m.duration, gauges{m.s}, &queueGauges{s: m.s}}
 }
 
 // observe counts the end of an attempt.
@@ -71,11 +72,16 @@ var (
 	nodesDesc     = prometheus.NewDesc("dts_nodes", "Servers that share the schedule, by state; absent where this one is alone.", []string{"state"}, nil)
 	syncDesc      = prometheus.NewDesc("dts_clock_synchronised", "1 when the kernel says that something keeps the clock right; absent where it does not tell.", nil, nil)
 	skewDesc      = prometheus.NewDesc("dts_clock_skew_seconds", "How far the clock of another server is ahead of this one's.", []string{"node"}, nil)
+	parkedDesc    = prometheus.NewDesc("dts_parked", "Tasks due, waiting for resources of this server or for a host that is backed off.", []string{"target_type"}, nil)
+	stoppedDesc   = prometheus.NewDesc("dts_commands_stopped", "Running commands that stand while others of high priority have their slots.", nil, nil)
+	resourceDesc  = prometheus.NewDesc("dts_resources", "Cores, and MiB of memory, that the server has for tasks that ask for some.", []string{"resource"}, nil)
+	allocatedDesc = prometheus.NewDesc("dts_resources_allocated", "Of these, those that running tasks have.", []string{"resource"}, nil)
+	hostsDesc     = prometheus.NewDesc("dts_hosts_backed_off", "HTTP hosts that are called less often at once, because they are slow or refuse calls.", nil, nil)
 	stepsDesc     = prometheus.NewDesc("dts_clock_steps_total", "Times the wall clock was stepped since the start.", nil, nil)
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{heapDesc, claimedDesc, readyDesc, runningDesc, lagDesc, unwrittenDesc, readyStDesc, heldDesc, leaseDesc, nodesDesc, stepsDesc, syncDesc, skewDesc} {
+	for _, d := range []*prometheus.Desc{heapDesc, claimedDesc, readyDesc, runningDesc, lagDesc, unwrittenDesc, readyStDesc, heldDesc, leaseDesc, nodesDesc, stepsDesc, syncDesc, skewDesc, parkedDesc, stoppedDesc, resourceDesc, allocatedDesc, hostsDesc} {
 		c <- d
 	}
 }
@@ -90,7 +96,18 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 	for _, p := range st.Pools {
 		gauge(readyDesc, float64(p.Ready), string(p.TargetType))
 		gauge(runningDesc, float64(p.Running), string(p.TargetType))
+		gauge(parkedDesc, float64(p.Parked), string(p.TargetType))
+		if p.TargetType == dts.Command {
+			gauge(stoppedDesc, float64(p.Stopped))
+		}
 	}
+	if r := st.Resources; r != nil {
+		gauge(resourceDesc, r.CPU, "cpu")
+		gauge(allocatedDesc, r.CPUUsed, "cpu")
+		gauge(resourceDesc, float64(r.MemoryMB), "memory_mb")
+		gauge(allocatedDesc, float64(r.MemoryMBUsed), "memory_mb")
+	}
+	gauge(hostsDesc, float64(st.HostsBackedOff))
 	gauge(lagDesc, float64(st.LagUS)/1e6)
 	gauge(unwrittenDesc, float64(st.UnwrittenRuns))
 	ready := 0.0

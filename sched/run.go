@@ -23,15 +23,17 @@ type run struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mu         sync.Mutex
-	rec        dts.Record  // of the start
-	show       *time.Timer // writes the start, if the run takes that long
-	long       *time.Timer // warns, if the run takes longer than was asked for; nil: nothing was
-	warnedLong bool
-	process    *dts.Process
-	shown      bool // the start is written, or about to be
-	ended      bool
-	away       bool // its shard goes, or has gone, to another server: its start is written at once
+	mu          sync.Mutex
+	rec         dts.Record  // of the start
+	show        *time.Timer // writes the start, if the run takes that long
+	long        *time.Timer // warns, if the run takes longer than was asked for; nil: nothing was
+	warnedLong  bool
+	process     *dts.Process
+	shown       bool // the start is written, or about to be
+	ended       bool
+	stood       time.Duration // its command was stopped, in all; see preempt.go
+	standsSince time.Time     // it is stopped since then
+	away        bool          // its shard goes, or has gone, to another server: its start is written at once
 	// What handOver waits for; nil when nobody does.
 	onStart, onEnd chan struct{}
 	startOn, endOn bool // the start, the end is on the disk, or was refused
@@ -64,10 +66,10 @@ func (s *Scheduler) execute(it *item, r *run) {
 	}
 	s.o.Failpoint("before-run")
 	start := time.Now() // for the monotonic duration; the wall clock is begin's
-	out := s.o.Runner.Run(r.ctx, dts.Job{Task: r.task, Number: r.number, Started: r.started})
+	out := s.o.Runner.Run(r.ctx, dts.Job{Task: r.task, Number: r.number, Started: r.started, Controls: s.controlsFor(it, r)})
 	s.o.Failpoint("after-run")
 	rec := r.end(out, time.Since(start))
-	s.in.post(func(l *loop) { l.ended(it) })
+	s.in.post(func(l *loop) { l.callEnded(it, &rec.Attempt); l.ended(it) })
 	s.writer.add(pendingRecord{it: it, run: r, rec: rec})
 }
 
@@ -229,6 +231,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	a := &rec.Attempt
 	a.State, a.Error = out.State, clean(out.Error)
 	a.DurationUS = took.Microseconds()
+	a.StoppedUS = r.stoodFor(r.s.clock.now()).Microseconds()
 	a.CompletedAt = dts.Micros(a.StartedAt.Add(took))
 	a.HTTPStatus, a.ExitCode, a.CPUUS, a.MaxRSSBytes, a.OutputBytes = out.HTTPStatus, out.ExitCode, out.CPU.Microseconds(), out.MaxRSSBytes, out.Output.Total
 	rec.After = afterAttempt(rec.Task, a, out.Retryable, out.RetryAfter, rand.Float64())

@@ -145,13 +145,15 @@ type Options struct {
 	TrustClock bool
 
 	// One queue alone gets 70 % of the slots, so that others need not wait for what is slow in it: 256 and 64 by default.
-	HTTPSlots     int           // HTTP calls in flight; default 364
-	CommandSlots  int           // commands at once; default 91
-	HeapLimit     int           // tasks held in memory until they are due, at times twice as many; default 150,000
-	ClaimLimit    int           // tasks of one queue, kind and priority claimed and not started; default 2,048
-	DrainTimeout  time.Duration // how long Stop lets runs go on; default 30 s
-	Retention     time.Duration // finished tasks are kept this long; default 30 days
-	RetentionRows int64         // at most this many finished tasks are kept; default 1,000,000
+	HTTPSlots      int           // HTTP calls in flight; default 364
+	CommandSlots   int           // commands at once; default 91
+	CPUBudget      float64       // cores for tasks that ask for some; 0: no limit
+	MemoryBudgetMB int64         // MiB for tasks that ask for some; 0: no limit
+	HeapLimit      int           // tasks held in memory until they are due, at times twice as many; default 150,000
+	ClaimLimit     int           // tasks of one queue, kind and priority claimed and not started; default 2,048
+	DrainTimeout   time.Duration // how long Stop lets runs go on; default 30 s
+	Retention      time.Duration // finished tasks are kept this long; default 30 days
+	RetentionRows  int64         // at most this many finished tasks are kept; default 1,000,000
 
 	RetentionBytes int64 // at most this much of finished tasks is kept, about, for each tenant; 0: no limit
 }

@@ -81,6 +81,11 @@ func (l *loop) lose(set dts.ShardSet) (runs []*run) {
 			l.count(it, -1)
 			l.endActive(it)
 			l.drop(it)
+		case parked:
+			l.unpark(it)
+			l.count(it, -1)
+			l.endActive(it)
+			l.drop(it)
 		case buffered:
 			l.unbuffer(it)
 			l.drop(it)

@@ -99,18 +99,20 @@ func (l *loop) fill(st *dts.SchedulerStatus, now time.Time) {
 	st.HeapSize, st.LastScanAt, st.NextWakeAt = l.heapSize(), l.lastScan.UTC(), l.nextWake.UTC()
 	st.Watermark = dts.Micros(l.mark.RunAt)
 	st.UnwrittenRuns, st.ActivePaused = l.unwritten, len(l.paused)
-	var oldest time.Time
+	st.Resources = l.gates.budget.status()
+	st.Hosts, st.HostsBackedOff = l.gates.hosts.status()
+	oldest := l.oldestParked()
 	sooner := func(at time.Time) {
 		if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
 		}
 	}
 	for i, p := range l.pools {
-		st.Claimed -= p.ready.Len()
+		st.Claimed -= p.ready.Len() + l.gates.parked[i]
 		for rank := range p.waiting {
 			st.Claimed += int(l.s.unstarted[i][rank].Load())
 		}
-		st.Pools = append(st.Pools, dts.PoolStatus{TargetType: p.kind, Slots: p.slots, Running: p.running, Ready: p.ready.Len()})
+		st.Pools = append(st.Pools, dts.PoolStatus{TargetType: p.kind, Slots: p.slots, Running: p.running, Stopped: p.stopped, Ready: p.ready.Len(), Parked: l.gates.parked[i]})
 		sooner(topRunAt(&p.claimed))
 	}
 	for _, f := range l.s.flows.m {

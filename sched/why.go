@@ -303,6 +303,9 @@ func (s *Scheduler) whyTask(ctx context.Context, t *dts.Task, r *dts.RecurringTa
 	if h, is := closed.hold(laterOf(t.DueAt, t.ResolvedAt), t.Queue); is {
 		f.blackout = &h
 	}
+	if !t.Status.Terminal() {
+		f.gate = s.factsOfGate(t.ID)
+	}
 	switch {
 	case t.Status == dts.Pending:
 		f.server = s.factsOfServer(t)

@@ -23,8 +23,9 @@ type taskFacts struct {
 	loc      *time.Location
 	blackout *barred     // what it met, or meets, when it was due
 	server   serverFacts // of a pending task
-	node     dts.Node    // where its first attempt ran, if that was late
-	afterRun bool        // another run of its recurring task ended when it started
+	gate     gateFacts
+	node     dts.Node // where its first attempt ran, if that was late
+	afterRun bool     // another run of its recurring task ended when it started
 }
 
 func (f *taskFacts) say(t time.Time) string { return sayTime(t.In(f.loc)) }
@@ -39,6 +40,9 @@ func (f *taskFacts) answer() string {
 		text := fmt.Sprintf("it has been running for %s, since %s, on server %s", sayDuration(f.now.Sub(f.started())), f.say(f.started()), t.Node)
 		if t.Attempts > 1 {
 			text += fmt.Sprintf("; it is attempt %d of %d", t.Attempts, max(t.MaxAttempts, t.Attempts))
+		}
+		if f.gate.stands != "" {
+			text += "; " + f.gate.stands
 		}
 		return text + f.late()
 	case dts.Success:
@@ -108,6 +112,8 @@ func (f *taskFacts) pending() string {
 		return due + ", which is too long ago: the catch-up mode decides about it in a moment"
 	case f.blackout != nil && f.blackout.until.After(f.now):
 		return due + ", and waits for the end of " + f.blackoutName() + " at " + f.say(f.blackoutEnd())
+	case f.gate.waits != "":
+		return due + ", and " + f.gate.waits
 	case s.throttled && s.queue != nil:
 		return fmt.Sprintf("%s, and waits for its turn: of the queue %q no more than %d start in %s", due, t.Queue, s.queue.Rate, sayDuration(time.Duration(s.queue.PeriodSeconds*float64(time.Second))))
 	case s.share > 0:

@@ -9,7 +9,7 @@ import (
 )
 
 const attemptColumns = `tenant_id, task_id, number, state, node, picked_at, started_at, completed_at,
-	duration_us, lateness_us, http_status, exit_code, error, cpu_us, max_rss_bytes, output_bytes, pgid, proc_start, boot_id, queued_us`
+	duration_us, lateness_us, http_status, exit_code, error, cpu_us, max_rss_bytes, output_bytes, pgid, proc_start, boot_id, queued_us, stopped_us`
 
 const selectAttempt = `SELECT ` + attemptColumns + ` FROM all_attempts `
 
@@ -19,9 +19,9 @@ func attemptArgs(a *dts.Attempt) []any {
 		a.DurationUS, a.LatenessUS, orNull(a.HTTPStatus), ptr(a.ExitCode), orNull(a.Error), a.CPUUS, a.MaxRSSBytes, a.OutputBytes,
 	}
 	if p := a.Process; p != nil {
-		return append(args, p.PGID, int64(p.StartTime), p.BootID, a.QueuedUS)
+		return append(args, p.PGID, int64(p.StartTime), p.BootID, a.QueuedUS, a.StoppedUS)
 	}
-	return append(args, nil, nil, nil, a.QueuedUS)
+	return append(args, nil, nil, nil, a.QueuedUS, a.StoppedUS)
 }
 
 func scanAttempt(r scanner) (*dts.Attempt, error) {
@@ -35,7 +35,7 @@ func scanAttempt(r scanner) (*dts.Attempt, error) {
 		procStart          sql.NullInt64
 	)
 	err := r.Scan(&a.TenantID, &a.TaskID, &a.Number, &state, &a.Node, &picked, &started, &completed,
-		&a.DurationUS, &a.LatenessUS, &status, &exit, &text, &a.CPUUS, &a.MaxRSSBytes, &a.OutputBytes, &pgid, &procStart, &boot, &a.QueuedUS)
+		&a.DurationUS, &a.LatenessUS, &status, &exit, &text, &a.CPUUS, &a.MaxRSSBytes, &a.OutputBytes, &pgid, &procStart, &boot, &a.QueuedUS, &a.StoppedUS)
 	if err != nil {
 		return nil, fmt.Errorf("read attempt: %w", err)
 	}

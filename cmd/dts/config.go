@@ -32,6 +32,8 @@ type config struct {
 	AllowedHosts []string `toml:"allowed_hosts"`
 	MaxHTTP      *int     `toml:"max_http"`
 	MaxCommands  *int     `toml:"max_commands"`
+	CPUBudget    *float64 `toml:"cpu_budget"`
+	MemoryBudget *string  `toml:"memory_budget"`
 	Drain        *string  `toml:"drain"`
 	Keep         *string  `toml:"keep"`
 	KeepRows     *int64   `toml:"keep_rows"`

@@ -35,6 +35,8 @@ with _ for -.`,
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say where it is"},
 			&cli.IntFlag{Name: "max-http", Category: limits, EnvVars: []string{"DTS_MAX_HTTP"}, DefaultText: "364", Usage: "`N` HTTP calls in flight, of which one queue alone has 70 %"},
 			&cli.IntFlag{Name: "max-commands", Category: limits, EnvVars: []string{"DTS_MAX_COMMANDS"}, DefaultText: "91", Usage: "`N` commands at once, of which one queue alone has 70 %"},
+			&cli.Float64Flag{Name: "cpu-budget", Category: limits, EnvVars: []string{"DTS_CPU_BUDGET"}, DefaultText: "those of the machine", Usage: "`N` cores for tasks that ask for some"},
+			&cli.StringFlag{Name: "memory-budget", Category: limits, EnvVars: []string{"DTS_MEMORY_BUDGET"}, DefaultText: "80% of the machine's", Usage: "memory for tasks that ask for some, a `SIZE` such as 512M or 16G"},
 			&cli.StringFlag{Name: "drain", Category: limits, EnvVars: []string{"DTS_DRAIN"}, Usage: "how long running tasks may go on after the signal to stop, a `DURATION`; default: 30s"},
 			&cli.StringFlag{Name: "keep", Category: limits, EnvVars: []string{"DTS_KEEP"}, Usage: "how long finished tasks are kept, a `DURATION`; default: 30d"},
 			&cli.Int64Flag{Name: "keep-rows", Category: limits, EnvVars: []string{"DTS_KEEP_ROWS"}, DefaultText: "1000000", Usage: "at most `N` finished tasks are kept"},
@@ -121,6 +123,9 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 		TrustClock:    setting(c, "trust-clock", c.Bool, conf.TrustClock, false),
 	}
 	var err error
+	if o.CPUBudget, o.MemoryBudgetMB, err = budgets(c, conf); err != nil {
+		return o, err
+	}
 	if o.DataDir, err = conf.dataDir(c); err != nil {
 		return o, err
 	}

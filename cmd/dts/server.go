@@ -23,21 +23,22 @@ import (
 
 // serverOptions is what `dts serve` runs with.
 type serverOptions struct {
-	DataDir       string
-	Listen        string // TCP address; web.NoListen: none
-	SocketPath    string
-	RQLite        rqlite.Options // where the cluster is that has the tasks; without addresses they are in DataDir
-	Advertise     string         // where the other servers of the cluster reach this one; "": it follows from Listen
-	SocketGroup   bool           // members of the data directory's group may use the socket
-	AllowedHosts  []string
-	HTTPSlots     int // HTTP calls in flight; 0: the default
-	CommandSlots  int // commands at once; 0: the default
-	DrainTimeout  time.Duration
-	Retention     time.Duration // how long finished tasks are kept
-	RetentionRows int64         // how many finished tasks are kept
-
-	RetentionBytes int64 // how much of them, about; 0: no limit
-	TrustClock     bool  // fire although the clock is earlier than the newest time in the store
+	DataDir        string
+	Listen         string // TCP address; web.NoListen: none
+	SocketPath     string
+	RQLite         rqlite.Options // where the cluster is that has the tasks; without addresses they are in DataDir
+	Advertise      string         // where the other servers of the cluster reach this one; "": it follows from Listen
+	SocketGroup    bool           // members of the data directory's group may use the socket
+	AllowedHosts   []string
+	HTTPSlots      int     // HTTP calls in flight; 0: the default
+	CommandSlots   int     // commands at once; 0: the default
+	CPUBudget      float64 // cores for tasks that ask for some
+	MemoryBudgetMB int64   // MiB for tasks that ask for some; 0: no limit
+	DrainTimeout   time.Duration
+	Retention      time.Duration // how long finished tasks are kept
+	RetentionRows  int64         // how many finished tasks are kept
+	RetentionBytes int64         // how much of them, about; 0: no limit
+	TrustClock     bool          // fire although the clock is earlier than the newest time in the store
 	Log            *slog.Logger
 	// Ready is called once, when the server answers; url is its TCP address, "" when there is none.
 	Ready func(url string)
@@ -104,7 +105,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		},
 		Halted: data.Corrupt, Peers: others.peers(),
 		Node: node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
-		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, DrainTimeout: o.DrainTimeout,
+		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, CPUBudget: o.CPUBudget, MemoryBudgetMB: o.MemoryBudgetMB, DrainTimeout: o.DrainTimeout,
 		Retention: o.Retention, RetentionRows: o.RetentionRows, RetentionBytes: o.RetentionBytes, Failpoint: data.failpoint,
 	})
 	err = scheduler.Start(ctx)

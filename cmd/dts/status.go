@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fatih/color"
@@ -72,10 +73,22 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 			name = "Commands"
 		}
 		text := fmt.Sprintf("%d of %d running", p.Running, p.Slots)
+		if p.Stopped > 0 {
+			text += fmt.Sprintf(", %d of them stopped for others of high priority", p.Stopped)
+		}
 		if p.Ready > 0 {
 			text += fmt.Sprintf(", %d wait for a slot", p.Ready)
 		}
+		if p.Parked > 0 {
+			text += fmt.Sprintf(", %d for resources or a host", p.Parked)
+		}
 		list = append(list, fact{name, text})
+	}
+	if r := s.Resources; r != nil {
+		list = append(list, fact{"Resources", resourcesText(r)})
+	}
+	if s.HostsBackedOff > 0 {
+		list = append(list, fact{"Backed off", hostsText(s)})
 	}
 	lag := "none: nothing that is due waits"
 	if s.LagUS > 0 {
@@ -114,6 +127,36 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 		a.printf("\n")
 		a.serverTable(s.Nodes)
 	}
+}
+
+// resourcesText says what is taken of a server's budget.
+func resourcesText(r *dts.ResourceStatus) string {
+	text := fmt.Sprintf("%g of %g cores", r.CPUUsed, r.CPU)
+	if r.MemoryMB > 0 {
+		text += fmt.Sprintf(" and %d of %d MiB", r.MemoryMBUsed, r.MemoryMB)
+	}
+	text += " are allocated"
+	if r.Waiting > 0 {
+		text += fmt.Sprintf("; %s for some", count(r.Waiting, "task")+" wait")
+	}
+	return text
+}
+
+// hostsText names the hosts that are backed off.
+func hostsText(s *dts.SchedulerStatus) string {
+	const shown = 3
+	var list []string
+	for _, h := range s.Hosts[:min(len(s.Hosts), shown)] {
+		text := fmt.Sprintf("%s to %d at once, because it is slow", clean(h.Host), h.Limit)
+		if h.Reason == "refused" {
+			text = fmt.Sprintf("%s to %d at once, because it refuses calls", clean(h.Host), h.Limit)
+		}
+		list = append(list, text)
+	}
+	if n := s.HostsBackedOff - len(list); n > 0 {
+		list = append(list, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(list, "; ")
 }
 
 // skewShown is from which difference on another server's clock is called wrong.
