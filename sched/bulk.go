@@ -75,8 +75,13 @@ func (s *Scheduler) bulkSome(ctx context.Context, c *dts.BulkChange, tasks []*dt
 	}
 	if c.Verb == dts.BulkCancel {
 		s.kill(running) // together: each takes its time to end
-		r.Matched += len(running)
-		again = append(again, running...)
+	}
+	for _, t := range tasks {
+		// What was listed as ended, and is busy, has an end that the loop is about to hear of.
+		if (c.Verb == dts.BulkCancel || t.Status.Terminal()) && slices.Contains(running, t.ID) {
+			r.Matched++
+			again = append(again, t.ID)
+		}
 	}
 	for _, id := range again {
 		done, err := s.bulkOne(ctx, c, id)

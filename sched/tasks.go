@@ -116,6 +116,11 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 		return nil, notMine("task", id)
 	}
 	running, err := s.hold(ctx, id)
+	if err == nil && len(running) > 0 && found.Status.Terminal() {
+		if err = s.recorded(ctx, id); err == nil {
+			running, err = s.hold(ctx, id)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +225,26 @@ func (s *Scheduler) changedMeanwhile(err error, what, id string, shard int) erro
 	return err
 }
 
+// recorded waits until the loop knows of the end of a run that the store has already.
+func (s *Scheduler) recorded(ctx context.Context, id string) error {
+	known := make(chan struct{})
+	s.in.post(func(l *loop) {
+		if it := l.items[id]; it != nil && it.state == recording {
+			it.waiters = append(it.waiters, func() { close(known) })
+			return
+		}
+		close(known)
+	})
+	select {
+	case <-known:
+		return nil
+	case <-s.loopDone:
+		return errStopped
+	case <-ctx.Done():
+		return dts.Errorf(dts.ErrUnavailable, "the request was given up before it was done: %w", ctx.Err())
+	}
+}
+
 // onRunning does a verb to a task that a runner has: a cancel kills it and waits for the end.
 func (s *Scheduler) onRunning(ctx context.Context, tenant, id string, v dts.Verb) (*dts.Task, error) {
 	if effect, err := v.Do(dts.Running); err != nil || effect != dts.Kill {
@@ -240,8 +265,14 @@ func (s *Scheduler) onRunning(ctx context.Context, tenant, id string, v dts.Verb
 	select {
 	case <-ended:
 		t, err := s.o.Store.Task(ctx, tenant, id)
-		if err != nil || t.Status != dts.Pending {
-			return t, err
+		if err != nil {
+			return nil, err
+		}
+		if t.Status != dts.Pending {
+			if _, err := v.Do(t.Status); err != nil { // it ended by itself before
+				return nil, err
+			}
+			return t, nil
 		}
 		// It failed by itself just then and waits for its next attempt.
 		return s.DoTask(ctx, tenant, id, v, "")
