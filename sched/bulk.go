@@ -143,6 +143,7 @@ func (s *Scheduler) changeHeld(ctx context.Context, c *dts.BulkChange, ids []str
 		for _, x := range changes {
 			s.changed(x, changed)
 		}
+		s.recall(write, changes...)
 		return nil, len(changes), nil
 	case s.o.Refused(err):
 		for _, x := range changes {

@@ -138,3 +138,37 @@ func (s *Scheduler) redepend(ctx context.Context, tenant, id string, c dts.Chang
 	}
 	return s.o.Store.Graph(ctx, tenant, id, dts.MaxGraph)
 }
+
+// recall takes those tasks out of memory that wait again for others, because these are retried by the changes: they may be
+// claimed already, or wait for a slot. What somebody else has in his hands is left to him.
+func (s *Scheduler) recall(ctx context.Context, changes ...dts.Change) {
+	var retried []string
+	for _, c := range changes {
+		if c.New != nil && c.Old.Status.Terminal() && c.New.Status == dts.Pending {
+			retried = append(retried, c.Old.ID)
+		}
+	}
+	if retried == nil {
+		return
+	}
+	ids, err := s.o.Store.Reopened(ctx, retried)
+	if err != nil {
+		s.logStore("read what waits again", err)
+	}
+	if len(ids) == 0 {
+		return
+	}
+	h := s.newHolding(ids, false)
+	if h.await(ctx) != nil {
+		return // the scheduler ends
+	}
+	changed := map[string]*dts.Task{}
+	tasks, err := s.o.Store.TasksByID(ctx, h.taken) // as they are now that nobody else changes them
+	if err != nil {
+		s.logStore("read what waits again", err)
+	}
+	for _, t := range tasks {
+		changed[t.ID] = t
+	}
+	s.release(h.taken, changed)
+}

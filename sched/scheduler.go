@@ -47,6 +47,7 @@ type Store interface {
 	TasksByID(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error)
 	DependsOn(ctx context.Context, tenant, child, parent string) (bool, error)
+	Reopened(ctx context.Context, parents []string) ([]string, error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	LoadDue(ctx context.Context, shards dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)

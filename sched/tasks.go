@@ -166,6 +166,7 @@ func (s *Scheduler) change(ctx context.Context, tenant, id string, v dts.Verb, d
 		}
 		return nil, s.changedMeanwhile(err, "task", id, old.Shard)
 	}
+	s.recall(ctx, c)
 	if c.DependsOn != nil || c.Undepend != "" {
 		if c.New, err = s.o.Store.Task(ctx, tenant, id); err != nil {
 			return nil, &dts.Error{Code: dts.ErrUnknown, Message: "the dependencies were changed, but what that has led to could not be read", Err: err}

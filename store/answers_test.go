@@ -447,6 +447,7 @@ func questions(t *testing.T) (list []question) {
 		ask("Handoffs", func(st *store.Store, _ dts.Fence) (any, error) { return st.Handoffs(ctx, dts.AllShards, 10) })
 		ask("DependsOn", func(st *store.Store, _ dts.Fence) (any, error) { return st.DependsOn(ctx, tenant, mid.ID, root.ID) })
 		ask("DependsOn", func(st *store.Store, _ dts.Fence) (any, error) { return st.DependsOn(ctx, tenant, root.ID, mid.ID) })
+		ask("Reopened", func(st *store.Store, _ dts.Fence) (any, error) { return st.Reopened(ctx, []string{mid.ID, root.ID}) })
 		ask("Ripples", func(st *store.Store, _ dts.Fence) (any, error) { return len(st.Ripples()), nil })
 	}
 	insert(root, mid, leaf)

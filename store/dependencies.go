@@ -329,6 +329,19 @@ func appendReopen(batch []Stmt, id string) []Stmt {
 			WHERE task_id IN (SELECT child_id FROM dependencies WHERE parent_id = ? AND resolved = 0) AND status = 'PENDING' AND attempts = 0`, []any{id}})
 }
 
+// Reopened returns the tasks that have not started and wait for one of the parents.
+func (s *Store) Reopened(ctx context.Context, parents []string) (ids []string, err error) {
+	err = s.query(ctx, "read what waits for tasks", OwnWrites, Stmt{`SELECT DISTINCT t.task_id
+		FROM json_each(?) AS j CROSS JOIN dependencies AS d ON d.parent_id = j.value AND d.resolved = 0 CROSS JOIN tasks AS t ON t.task_id = d.child_id
+		WHERE t.status = 'PENDING' AND t.attempts = 0 AND t.unresolved_dependencies_count > 0`, []any{jsonOf(parents)}}, func(r scanner) error {
+		var id string
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
 // refusedEdges says why a change of what a task depends on was refused; err where that was for another reason.
 func (s *Store) refusedEdges(ctx context.Context, c *dts.Change, err error) error {
 	t := c.Old

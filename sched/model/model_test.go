@@ -272,7 +272,14 @@ func (m *model) move(n int, at time.Time) dts.Code {
 }
 
 // do does a verb to a task, and returns whether it is refused.
-func (m *model) do(v dts.Verb, n int) (code dts.Code) {
+func (m *model) do(v dts.Verb, n int) dts.Code {
+	code := m.apply(v, n)
+	m.resolve()
+	return code
+}
+
+// apply does a verb to a task, and leaves it to resolve to tell its dependents.
+func (m *model) apply(v dts.Verb, n int) dts.Code {
 	t := m.tasks[n]
 	if t == nil {
 		return dts.ErrNotFound
@@ -322,6 +329,5 @@ func (m *model) do(v dts.Verb, n int) (code dts.Code) {
 	if t.ended() {
 		t.paused = false
 	}
-	m.resolve()
 	return ""
 }

@@ -331,6 +331,10 @@ func (p *proc) Graph(ctx context.Context, tenant, id string, limit int) (*dts.Gr
 	return nil, errors.ErrUnsupported
 }
 
+func (p *proc) Reopened(ctx context.Context, _ []string) ([]string, error) {
+	return nil, p.read(ctx, func() {}) // nothing depends on anything here
+}
+
 func (p *proc) DependsOn(ctx context.Context, tenant, child, parent string) (bool, error) {
 	return false, p.read(ctx, func() {})
 }
