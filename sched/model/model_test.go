@@ -91,7 +91,7 @@ func (m *model) advance(to time.Time) {
 			if when := later(t.at, m.now); m.startable(n) && (when.Before(at) || first < 0 && when.Equal(at)) {
 				first, at, expires = n, when, false
 			}
-			if when := m.sweep(t); m.waiting(n) && !t.expires.IsZero() && (when.Before(at) || first < 0 && when.Equal(at)) {
+			if when := m.sweep(t); m.waiting(n) && !t.expires.IsZero() && (when.Before(at) || !expires && when.Equal(at)) {
 				first, at, expires = n, when, true
 			}
 		}
@@ -117,7 +117,7 @@ func later(a, b time.Time) time.Time {
 // sweep is when it is noticed that a task has expired that does not come to its start: sweepEvery after the server's, and
 // so on.
 func (m *model) sweep(t *task) time.Time {
-	return m.up.Add(later(t.expires, m.up).Sub(m.up).Truncate(sweepEvery) + sweepEvery)
+	return m.up.Add(later(later(t.expires, m.up), m.now).Sub(m.up).Truncate(sweepEvery) + sweepEvery)
 }
 
 const sweepEvery = 2 * time.Second
