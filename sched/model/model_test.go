@@ -95,12 +95,13 @@ func (m *model) advance(to time.Time) {
 				first, at, expires = n, when, true
 			}
 		}
+		expired := m.expired(at) // as seen from before
 		m.now = at
 		switch {
 		case first < 0:
 			return
 		case expires:
-			m.expire(m.expired(at)...)
+			m.expire(expired...)
 		default:
 			m.start(first)
 		}

@@ -35,7 +35,7 @@ var lifeFaults = []fault{
 	life("run-now leaves dependencies open", "store/dependencies.go",
 		"`UPDATE dependencies SET resolved = 3 WHERE child_id = ? AND resolved IN (0, ?)`", "`UPDATE dependencies SET resolved = 3 WHERE child_id = ? AND resolved IN (4, ?)`"),
 	life("ANY is taken for ALL", "store/dependencies.go",
-		"`iif(t.spec = '', 0, t.spec ->> '$.depends_mode' IS 'ANY')`", "`iif(t.spec = '', 0, t.spec ->> '$.depends_mode' IS 'NONE')`"),
+		"t.spec ->> '$.depends_mode' IS 'ANY'", "t.spec ->> '$.depends_mode' IS 'NONE'"),
 	life("on_dependency_failure is not looked at", "store/dependencies.go",
 		"'$.on_dependency_failure' IS 'FAIL'", "'$.on_dependency_failure' IS 'SKIP'"),
 	life("what was cancelled counts as failed", "store/dependencies.go",
