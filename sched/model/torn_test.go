@@ -102,6 +102,7 @@ func (h *history) crashWhile(t *rapid.T) {
 		list := h.w.differences(m, found)
 		if len(list) == 0 {
 			h.m = m
+			h.wait(1) // to be compared once more at a moment at which nothing happens
 			h.tally.note("crash while " + kind)
 			return
 		}
