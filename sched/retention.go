@@ -71,7 +71,7 @@ type kept struct {
 // look counts what has ended since the last time and deletes what is too old or too much, in small steps.
 func (k *keeper) look(now time.Time) {
 	k.renew(now)
-	if !k.count(now.Add(-settled)) {
+	if !k.count(dts.Micros(now.Add(-settled))) { // as the store keeps times
 		return
 	}
 	for key, limit := range k.own {

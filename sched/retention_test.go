@@ -35,6 +35,7 @@ func (w *world) keptTasks(queues ...string) string {
 // lets less be kept; and limits can be changed.
 func TestRetentionLimits(t *testing.T) {
 	inWorld(t, func(o *sched.Options) { o.Retention, o.RetentionRows = 30*24*time.Hour, 100 }, func(w *world) {
+		w.step(1) // as a real clock, which never stands at a whole microsecond
 		fill := func(n int) {
 			for i := range n {
 				w.add(0, func(k *dts.Task) { k.Queue = [...]string{"a", "b"}[i%2] })
