@@ -12,7 +12,7 @@ import (
 // once, soon after its end; to find what has to go, each limit has a mark of its own that only moves on. So what is kept is
 // not looked at again, but for a new count now and then: who deletes or retries a finished task tells nobody here.
 const (
-	retainCount = 4000             // finished tasks that are counted at once
+	retainCount = 1000             // finished tasks that are counted at once
 	recount     = 6 * time.Hour    // how often all are counted again
 	settled     = 10 * time.Second // what ended more recently is counted the next time: it may not all be on the disk
 )
