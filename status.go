@@ -76,6 +76,7 @@ type ResourceStatus struct {
 // HostStatus is an HTTP host that is called less often at once, because it is slow or refuses calls.
 type HostStatus struct {
 	Host    string    `json:"host" doc:"as scheme://host:port"`
+	Queue   string    `json:"queue" doc:"whose calls these are: each queue is judged by itself"`
 	Limit   int       `json:"limit" doc:"calls to it that may be in flight"`
 	Running int       `json:"running" doc:"that are"`
 	Waiting int       `json:"waiting" doc:"tasks that wait for it"`

@@ -11,7 +11,8 @@ import (
 )
 
 // Hosts: how many calls to one host may be in flight follows how it does: see hostLimit. What would be too many is parked
-// at the host, in lanes of its own.
+// at the host, in lanes of its own. Each queue is judged by itself: what one of them does to a host, or asks of it, holds up no
+// other.
 
 const (
 	maxHosts   = 4096 // that are remembered, apart from those that are called or waited for
@@ -20,27 +21,33 @@ const (
 	hostPardon = time.Minute // one that is backed off is forgotten after so long without a call
 )
 
+// hostKey names a host, as the tasks of one queue call it.
+type hostKey struct {
+	queue dts.QueueKey
+	name  string // scheme://host:port
+}
+
 // host is what the loop knows of an HTTP host.
 type host struct {
 	hostLimit
-	name    string
+	hostKey
 	calls   map[*item]call
 	waiting *lanes.Queue[*item]
-	flow    lanes.Flow[*item] // one for all: queues share a host in the order in which they come
+	flow    lanes.Flow[*item] // the only one
 	listed  bool              // in hosts.open
 }
 
 // hosts are those that were called lately.
 type hosts struct {
 	slots   int
-	known   map[string]*host
+	known   map[hostKey]*host
 	crowded map[*host]bool // those for which something is parked
 	open    []*host        // of those, in turn, the ones that may have room
 	lookAt  time.Time      // when the limits of the crowded are decided anew
 }
 
 func newHosts(slots int) hosts {
-	return hosts{slots: slots, known: map[string]*host{}, crowded: map[*host]bool{}}
+	return hosts{slots: slots, known: map[hostKey]*host{}, crowded: map[*host]bool{}}
 }
 
 // of returns the host that a task calls, and the URL without its query; nil for what is not an HTTP call.
@@ -52,11 +59,13 @@ func (hs *hosts) of(it *item, now time.Time) (*host, string) {
 	if name == "" {
 		return nil, ""
 	}
-	h := hs.known[name]
+	key := hostKey{dts.QueueKey{TenantID: it.TenantID, Name: it.Queue}, name}
+	h := hs.known[key]
 	if h == nil {
 		hs.evict(now)
-		h = &host{name: name, hostLimit: newHostLimit(hs.slots, now), calls: map[*item]call{}, waiting: lanes.New[*item](lanes.Options{})}
-		hs.known[strings.Clone(name)] = h
+		key.name = strings.Clone(name)
+		h = &host{hostKey: key, hostLimit: newHostLimit(hs.slots, now), calls: map[*item]call{}, waiting: lanes.New[*item](lanes.Options{})}
+		hs.known[key] = h
 	}
 	return h, url
 }
@@ -67,9 +76,9 @@ func (hs *hosts) evict(now time.Time) {
 		return
 	}
 	looked := 0
-	for name, h := range hs.known {
+	for key, h := range hs.known {
 		if h.inflight == 0 && h.waiting.Len() == 0 && (!h.limited() || now.Sub(h.began) > hostPardon) {
-			delete(hs.known, name)
+			delete(hs.known, key)
 			return
 		}
 		if looked++; looked == hostEvict {
@@ -117,7 +126,7 @@ func (l *loop) callEnded(it *item, a *dts.Attempt) {
 	was := h.limited()
 	h.look(l.s.clock.now(), maps.Values(h.calls))
 	if h.limited() && !was {
-		l.s.log.Info("a host is backed off", "host", h.name, "reason", h.reason, "calls", h.allowed())
+		l.s.log.Info("a host is backed off", "host", h.name, "queue", h.queue.Name, "reason", h.reason, "calls", h.allowed())
 	}
 	it.gates.calls = nil
 	l.gates.hosts.reopen(h)
@@ -190,7 +199,7 @@ func (hs *hosts) status() (list []dts.HostStatus, all int) {
 			continue
 		}
 		all++
-		list = append(list, dts.HostStatus{Host: h.name, Limit: h.allowed(), Running: h.inflight, Waiting: h.waiting.Len(), Since: dts.Micros(h.since), Reason: h.reason})
+		list = append(list, dts.HostStatus{Host: h.name, Queue: h.queue.Name, Limit: h.allowed(), Running: h.inflight, Waiting: h.waiting.Len(), Since: dts.Micros(h.since), Reason: h.reason})
 	}
 	slices.SortFunc(list, func(a, b dts.HostStatus) int {
 		if a.Waiting != b.Waiting {
