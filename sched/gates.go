@@ -14,7 +14,7 @@ type gates struct {
 }
 
 func newGates(o *Options) gates {
-	return gates{budget: newBudget(o.CPUBudget, o.MemoryBudgetMB), hosts: newHosts(o.HTTPSlots)}
+	return gates{budget: newBudget(o.CPUBudget, o.MemoryBudgetMB), hosts: newHosts(o.HTTPSlots, o.NoHostLimits)}
 }
 
 // atGates is what an item waits for, or has got, at the gates.

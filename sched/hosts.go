@@ -40,19 +40,20 @@ type host struct {
 // hosts are those that were called lately.
 type hosts struct {
 	slots   int
+	off     bool // no host is ever held back
 	known   map[hostKey]*host
 	crowded map[*host]bool // those for which something is parked
 	open    []*host        // of those, in turn, the ones that may have room
 	lookAt  time.Time      // when the limits of the crowded are decided anew
 }
 
-func newHosts(slots int) hosts {
-	return hosts{slots: slots, known: map[hostKey]*host{}, crowded: map[*host]bool{}}
+func newHosts(slots int, off bool) hosts {
+	return hosts{slots: slots, off: off, known: map[hostKey]*host{}, crowded: map[*host]bool{}}
 }
 
 // of returns the host that a task calls, and the URL without its query; nil for what is not an HTTP call.
 func (hs *hosts) of(it *item, now time.Time) (*host, string) {
-	if it.TargetType != dts.HTTPCallback {
+	if hs.off || it.TargetType != dts.HTTPCallback {
 		return nil, ""
 	}
 	name, url := targetOf(it.task.TargetConfig)

@@ -149,6 +149,7 @@ type Options struct {
 	HTTPSlots      int           // HTTP calls in flight; default 364
 	CommandSlots   int           // commands at once; default 91
 	CPUBudget      float64       // cores for tasks that ask for some; 0: no limit
+	NoHostLimits   bool          // call HTTP hosts as fast as there are slots, however they do
 	MemoryBudgetMB int64         // MiB for tasks that ask for some; 0: no limit
 	HeapLimit      int           // tasks held in memory until they are due, at times twice as many; default 150,000
 	ClaimLimit     int           // tasks of one queue, kind and priority claimed and not started; default 2,048

@@ -34,6 +34,7 @@ type config struct {
 	MaxCommands  *int     `toml:"max_commands"`
 	CPUBudget    *float64 `toml:"cpu_budget"`
 	MemoryBudget *string  `toml:"memory_budget"`
+	HostLimits   *bool    `toml:"host_limits"`
 	Drain        *string  `toml:"drain"`
 	Keep         *string  `toml:"keep"`
 	KeepRows     *int64   `toml:"keep_rows"`

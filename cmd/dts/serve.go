@@ -37,6 +37,7 @@ with _ for -.`,
 			&cli.IntFlag{Name: "max-commands", Category: limits, EnvVars: []string{"DTS_MAX_COMMANDS"}, DefaultText: "91", Usage: "`N` commands at once, of which one queue alone has 70 %"},
 			&cli.Float64Flag{Name: "cpu-budget", Category: limits, EnvVars: []string{"DTS_CPU_BUDGET"}, DefaultText: "those of the machine", Usage: "`N` cores for tasks that ask for some"},
 			&cli.StringFlag{Name: "memory-budget", Category: limits, EnvVars: []string{"DTS_MEMORY_BUDGET"}, DefaultText: "80% of the machine's", Usage: "memory for tasks that ask for some, a `SIZE` such as 512M or 16G"},
+			&cli.BoolFlag{Name: "host-limits", Category: limits, EnvVars: []string{"DTS_HOST_LIMITS"}, Value: true, Usage: "hold back calls to an HTTP host that is slow or refuses them; --host-limits=false: never"},
 			&cli.StringFlag{Name: "drain", Category: limits, EnvVars: []string{"DTS_DRAIN"}, Usage: "how long running tasks may go on after the signal to stop, a `DURATION`; default: 30s"},
 			&cli.StringFlag{Name: "keep", Category: limits, EnvVars: []string{"DTS_KEEP"}, Usage: "how long finished tasks are kept, a `DURATION`; default: 30d"},
 			&cli.Int64Flag{Name: "keep-rows", Category: limits, EnvVars: []string{"DTS_KEEP_ROWS"}, DefaultText: "1000000", Usage: "at most `N` finished tasks are kept"},
@@ -120,6 +121,7 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 		HTTPSlots:     setting(c, "max-http", c.Int, conf.MaxHTTP, 0),
 		CommandSlots:  setting(c, "max-commands", c.Int, conf.MaxCommands, 0),
 		RetentionRows: setting(c, "keep-rows", c.Int64, conf.KeepRows, 1_000_000),
+		NoHostLimits:  !setting(c, "host-limits", c.Bool, conf.HostLimits, true),
 		TrustClock:    setting(c, "trust-clock", c.Bool, conf.TrustClock, false),
 	}
 	var err error

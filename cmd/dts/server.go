@@ -33,6 +33,7 @@ type serverOptions struct {
 	HTTPSlots      int     // HTTP calls in flight; 0: the default
 	CommandSlots   int     // commands at once; 0: the default
 	CPUBudget      float64 // cores for tasks that ask for some
+	NoHostLimits   bool    // call HTTP hosts as fast as there are slots, however they do
 	MemoryBudgetMB int64   // MiB for tasks that ask for some; 0: no limit
 	DrainTimeout   time.Duration
 	Retention      time.Duration // how long finished tasks are kept
@@ -105,7 +106,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		},
 		Halted: data.Corrupt, Peers: others.peers(),
 		Node: node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
-		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, CPUBudget: o.CPUBudget, MemoryBudgetMB: o.MemoryBudgetMB, DrainTimeout: o.DrainTimeout,
+		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, CPUBudget: o.CPUBudget, MemoryBudgetMB: o.MemoryBudgetMB, NoHostLimits: o.NoHostLimits, DrainTimeout: o.DrainTimeout,
 		Retention: o.Retention, RetentionRows: o.RetentionRows, RetentionBytes: o.RetentionBytes, Failpoint: data.failpoint,
 	})
 	err = scheduler.Start(ctx)

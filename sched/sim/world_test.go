@@ -146,6 +146,7 @@ func (w *world) launch() {
 		o.NewTimer = func() timer.Timer { return timer.NewPortableClock(w.now) }
 		o.Node = dts.Node{ID: "node-1", BootID: "boot-1"}
 		o.Failpoint = p.step
+		o.NoHostLimits = true // all calls are of one host, and what waits for it would hide what is late
 		o.KillOrphans = w.killOrphans
 		p.s = sched.New(o)
 		w.db.mu.Lock()
