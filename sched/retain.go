@@ -28,6 +28,8 @@ func (s *Scheduler) retainLoop() {
 				k.old(now)
 				oldAt = now.Add(oldEvery)
 			}
+		case <-s.keeps:
+			s.retain(k, s.clock.now())
 		case <-s.full:
 			if _, err := s.o.Store.Fault(); err == nil {
 				continue

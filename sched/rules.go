@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -94,8 +95,15 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	}
 	s.rules.mu.Lock()
 	s.rules.token, s.rules.known, s.rules.blackouts, s.rules.settings = token, true, list, settings
+	sameKeeps := maps.Equal(s.rules.retentions, retentions) && maps.Equal(s.rules.ownKeeps, ownKeeps)
 	s.rules.retentions, s.rules.ownKeeps = retentions, ownKeeps
 	s.rules.mu.Unlock()
+	if !sameKeeps {
+		select {
+		case s.keeps <- struct{}{}:
+		default:
+		}
+	}
 	s.in.post(func(l *loop) {
 		l.blackouts = list
 		l.setQueues(settings)

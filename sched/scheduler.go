@@ -197,7 +197,8 @@ type Scheduler struct {
 	// in memory, or the store was read. It may be one that is just being inserted.
 	strangers atomic.Int64
 
-	full chan struct{} // capacity 1: a write found the disk full, or failing
+	keeps chan struct{} // capacity 1: how long finished tasks are kept was changed
+	full  chan struct{} // capacity 1: a write found the disk full, or failing
 
 	planning chan struct{} // capacity 1: full while someone changes the plans of recurring tasks
 	planWake chan struct{}
@@ -244,7 +245,7 @@ func New(o Options) *Scheduler {
 	s := &Scheduler{
 		o: o, log: o.Log, bus: newBus(),
 		in: inbox{wake: make(chan struct{}, 1)}, loopDone: make(chan struct{}),
-		planning: make(chan struct{}, 1), planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), missed: map[string]bool{},
+		planning: make(chan struct{}, 1), planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), keeps: make(chan struct{}, 1), missed: map[string]bool{},
 		rules: rules{loading: make(chan struct{}, 1)}, flows: flows{m: map[dts.QueueKey]*flow{}, sweepAt: minFlows},
 	}
 	s.held.Store(&dts.Fence{Node: o.Node.ID, Terms: &dts.Terms{}})

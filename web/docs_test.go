@@ -32,6 +32,8 @@ func TestDocumentedCalls(t *testing.T) {
 	bid := decodeAs[dts.Blackout](t, body).ID
 	_, _, body = s.call(t, "POST", "/tasks/bulk", `{"tasks":[{"target_type":"COMMAND","target_config":{"argv":["x"]}}]}`)
 	batch := decodeAs[api.BulkAnswer](t, body).BatchID
+	_, _, body = s.call(t, "POST", "/tasks", `{"target_type":"COMMAND","target_config":{"argv":["x"]}}`)
+	other := decodeAs[dts.Task](t, body).ID
 	n := 0
 	for _, block := range shBlock.FindAllStringSubmatch(string(doc), -1) {
 		for _, call := range strings.Split("\n"+block[1], "\ncurl ")[1:] {
@@ -39,6 +41,7 @@ func TestDocumentedCalls(t *testing.T) {
 			if path == nil || strings.Contains(call, "-sN") { // the socket's example, and streams that do not end
 				continue
 			}
+			call = strings.NewReplacer("'$LOAD'", id, "'$CLEAN'", other).Replace(call) // as the shell joins them
 			method, body := "GET", ""
 			if m := curlBody.FindStringSubmatch(call); m != nil {
 				method, body = "POST", m[1]

@@ -27,7 +27,7 @@ func TestBench(t *testing.T) {
 	sizes := []string{
 		"--tasks", "20", "--spread", "200ms", "--pending", "300", "--drain", "300", "--drain-long", "400",
 		"--creates", "200", "--bulk", "10010", "--rate", "20", "--sustain", "2s",
-		"--mixed", "300ms", "--commands", "100ms", "--hourly", "40", "--idle", "200ms", "--herd", "300", "--fairness", "500ms", "--hanging", "400", "--big", "3000",
+		"--mixed", "300ms", "--commands", "100ms", "--finished", "3000", "--hourly", "40", "--idle", "200ms", "--herd", "300", "--fairness", "500ms", "--hanging", "400", "--big", "3000",
 		"--rqlite-tasks", "20", "--rqlite-drain", "300", "--rqlite-creates", "200",
 	}
 	for _, known := range benchScenarios {

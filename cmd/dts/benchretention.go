@@ -24,17 +24,17 @@ var latenessRetentionScenario = benchScenario{
 	run:  func(ctx context.Context, b *bench) ([]benchFigure, error) { return b.latenessRetention(ctx) },
 }
 
-// retentionAhead is how long before retention looks the measurement is asked for: some of its tasks come first.
-const retentionAhead = latenessLead + 2*time.Second
+// retentionSettles is how long after its end retention does not look at a task.
+const retentionSettles = 12 * time.Second
 
 func (b *bench) latenessRetention(ctx context.Context) ([]benchFigure, error) {
 	if err := b.restart(ctx); err != nil {
 		return nil, err
 	}
-	started := time.Now()
 	if _, err := b.warmUp(ctx, b.number("finished")); err != nil {
 		return nil, err
 	}
+	deletable := time.Now().Add(retentionSettles)
 	plainSink, plainRecorded, err := b.measureLateness(ctx)
 	if err != nil {
 		return nil, err
@@ -43,19 +43,25 @@ func (b *bench) latenessRetention(ctx context.Context) ([]benchFigure, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is measured is not deleted before it is read.
-	if _, err := b.server.PutRetention(ctx, dts.Retention{Rows: int64(2 * b.number("tasks"))}); err != nil {
+	if err := sleepUntil(ctx, deletable.Add(-latenessLead)); err != nil {
 		return nil, err
 	}
-	begin := started.Add(retentionLooks - retentionAhead)
-	for begin.Before(time.Now()) {
-		begin = begin.Add(retentionLooks)
-	}
-	if err := sleepUntil(ctx, begin); err != nil {
-		return nil, err
-	}
+	kept := make(chan error, 1)
+	setting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		err := sleepUntil(setting, time.Now().Add(latenessLead-time.Second)) // it looks what there is before it deletes
+		if err == nil {
+			// What is measured is not deleted before it is read.
+			_, err = b.server.PutRetention(setting, dts.Retention{Rows: int64(2 * b.number("tasks"))})
+		}
+		kept <- err
+	}()
 	sink, recorded, err := b.measureLateness(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := <-kept; err != nil {
 		return nil, err
 	}
 	after, err := b.server.metric(ctx, deletedMetric)

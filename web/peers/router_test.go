@@ -147,7 +147,7 @@ func TestWhatAnyServerDoes(t *testing.T) {
 	if !ok || err != nil || why.Answer != "g at 2026-03-01T08:00:00Z" {
 		t.Errorf("%v %v %v %v %v: %v", c, b, p, list, why, err)
 	}
-	want := "create calendar, replace calendar, delete calendar c, create blackout, replace blackout, delete blackout f, put queue, delete queue r, preview, conflicts, why"
+	want := "create calendar, replace calendar, delete calendar c, create blackout, replace blackout, delete blackout f, put queue, delete queue r, retention, put retention, preview, conflicts, why"
 	if did := strings.Join(n[0].asked(), ", "); did != want || len(n[1].asked()) != 0 {
 		t.Errorf("it was asked for %s", did)
 	}
