@@ -185,32 +185,35 @@ func (l *loop) stops(it *item) {
 
 // setQueues takes up changed settings of queues.
 func (l *loop) setQueues(settings map[dts.QueueKey]*dts.Queue) {
-	limits := map[dts.LineKey]int{}
+	limits, resumed := map[dts.LineKey]int{}, false
 	for k, q := range settings {
 		if q.Concurrency > 0 {
 			limits[dts.LineKey{TenantID: q.TenantID, Line: dts.QueueLine(q.Name)}] = q.Concurrency
 		}
-		l.flowNamed(k)
+		resumed = l.setQueue(l.flowNamed(k), q) || resumed // at once: a flow that has nothing yet may be forgotten for the next one
 	}
-	resumed := false
 	for k, f := range l.s.flows.m {
-		q := settings[k]
-		if q == nil {
-			q = &dts.Queue{}
-		}
-		l.setRate(f, q.StartRate())
-		switch {
-		case q.Paused && !f.paused:
-			l.pause(f)
-		case !q.Paused && f.paused:
-			f.paused = false // what it has is read: see refill
-			l.thirsty, resumed = true, true
+		if settings[k] == nil {
+			resumed = l.setQueue(f, &dts.Queue{}) || resumed
 		}
 	}
 	l.setQueueLimits(limits)
 	if resumed {
 		l.readLines(l.terms.Held()) // a line in which only tasks of paused queues stand is not known
 	}
+}
+
+// setQueue takes up the settings of one queue, and reports whether it is paused no more.
+func (l *loop) setQueue(f *flow, q *dts.Queue) (resumed bool) {
+	l.setRate(f, q.StartRate())
+	switch {
+	case q.Paused && !f.paused:
+		l.pause(f)
+	case !q.Paused && f.paused:
+		f.paused = false // what it has is read: see refill
+		l.thirsty, resumed = true, true
+	}
+	return resumed
 }
 
 // pause lets all of a flow leave memory that has not started. What is under way in other ways, such as a task that a

@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,4 +124,23 @@ func TestQueueSuggests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestManyQueuesWithSettings: each of them counts, however many there are.
+func TestManyQueuesWithSettings(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.addMany(600, 0, func(i int, k *dts.Task) { k.Queue = fmt.Sprint("other", i) })
+		w.settle(10 * time.Second)
+		for i := range 900 {
+			if err := w.st.PauseQueue(w.ctx, dts.DefaultTenant, fmt.Sprint("q", i), "", w.now(), int64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		putRate(t, w.s, 1000, 1)
+		w.addMany(900, 0, func(i int, k *dts.Task) { k.Queue = fmt.Sprint("q", i) })
+		w.settle(10 * time.Second)
+		if n := len(w.run.list()); n != 600 {
+			t.Errorf("%d tasks of paused queues started", n-600)
+		}
+	})
 }
