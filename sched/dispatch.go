@@ -41,12 +41,16 @@ func (l *loop) toReady(it *item, now time.Time) {
 		l.leaveUnstarted(it)
 		return
 	}
-	lane := [...]lanes.Lane{lanes.High, lanes.Medium, lanes.Low}[it.Rank]
-	if it.task.Attempts > 0 {
-		lane = lanes.Retry
-	}
 	it.state = ready
-	it.spot = l.pools[poolOf(it.TargetType)].ready.Push(lane, &f.of(it).ready, now, it)
+	it.spot = l.pools[poolOf(it.TargetType)].ready.Push(laneOf(it), &f.of(it).ready, now, it)
+}
+
+// laneOf is the lane in which an item that is due waits.
+func laneOf(it *item) lanes.Lane {
+	if it.task.Attempts > 0 {
+		return lanes.Retry
+	}
+	return [...]lanes.Lane{lanes.High, lanes.Medium, lanes.Low}[it.Rank]
 }
 
 // dispatch gives free slots to ready tasks.

@@ -128,8 +128,10 @@ func (l *loop) passes(p *pool, it *item, now time.Time) bool {
 	f := it.flow
 	switch mine := f.of(it); {
 	case mine.running >= p.share():
-		mine.sated = true
-		p.sated = append(p.sated, mine)
+		if !mine.sated {
+			mine.sated = true
+			p.sated = append(p.sated, mine)
+		}
 	case f.rate != nil && !f.rate.may(now):
 		l.throttle(f, now)
 	default:
@@ -237,6 +239,10 @@ func (l *loop) pause(f *flow) {
 			it.spot = nil
 			l.leaveUnstarted(it)
 		})
+	}
+	for _, it := range l.gates.parkedOf(f) {
+		l.unpark(it)
+		l.leaveUnstarted(it)
 	}
 }
 

@@ -1,10 +1,14 @@
 package sched
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Gates: what this server alone decides about a start, after the policies, and after the limits that all servers share. A
 // task whose turn it is and for which a gate is closed is parked: it stays claimed, and its slot goes to the next one.
-// When the gate opens it starts before what still waits in the lanes, because it has had its turn there.
+// When the gate opens it starts before what still waits in the lanes, because it has had its turn there; but its queue must
+// not be paused by then, nor at its rate or share.
 
 // gates is the loop's part of them.
 type gates struct {
@@ -78,21 +82,49 @@ func (l *loop) unpark(it *item) {
 	}
 }
 
-// admitted returns the next parked item of a pool whose gate is open, which is parked no more; nil when there is none.
+// parkedOf lists what is parked of a flow. What waits at a host is taken out there already; the rest unpark does.
+func (g *gates) parkedOf(f *flow) (list []*item) {
+	for _, some := range g.budget.parked {
+		for _, it := range some {
+			if it.flow == f {
+				list = append(list, it)
+			}
+		}
+	}
+	for h := range g.hosts.crowded {
+		if h.queue == f.key {
+			h.flow.Drain(func(it *item) { list = append(list, it) })
+		}
+	}
+	return list
+}
+
+// admitted returns the next parked item of a pool whose gate is open and which its queue may start, which is parked no
+// more; nil when there is none. What its queue may not start now waits for that before all else of the queue.
 func (l *loop) admitted(p *pool, now time.Time) *item {
-	if l.gates.parked[poolOf(p.kind)] == 0 {
-		return nil
+	var back []*item
+	defer func() {
+		for _, it := range slices.Backward(back) { // so they keep their order
+			it.state = ready
+			it.spot = p.ready.PushFront(laneOf(it), &it.flow.of(it).ready, it.gates.since, it)
+		}
+	}()
+	for l.gates.parked[poolOf(p.kind)] > 0 {
+		it := l.gates.budget.next(p, now)
+		if it == nil && p.kind == l.pools[0].kind {
+			it = l.gates.hosts.next(now)
+		}
+		if it == nil {
+			break
+		}
+		l.unpark(it)
+		it.gates.turn = true
+		if !l.passes(p, it, now) {
+			return it
+		}
+		back = append(back, it)
 	}
-	it := l.gates.budget.next(p, now)
-	if it == nil && p.kind == l.pools[0].kind {
-		it = l.gates.hosts.next(now)
-	}
-	if it == nil {
-		return nil
-	}
-	l.unpark(it)
-	it.gates.turn = true
-	return it
+	return nil
 }
 
 // leftGates gives back what a run had of this server when it has ended, or has not begun after all.

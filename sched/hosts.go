@@ -134,16 +134,12 @@ func (l *loop) callEnded(it *item, a *dts.Attempt) {
 }
 
 func (hs *hosts) park(h *host, it *item, now time.Time) {
-	lane := [...]lanes.Lane{lanes.High, lanes.Medium, lanes.Low}[it.Rank]
-	if it.task.Attempts > 0 {
-		lane = lanes.Retry
-	}
 	if len(hs.crowded) == 0 {
 		hs.lookAt = now.Add(hostWindow)
 	}
 	hs.crowded[h] = true
 	it.gates.host = h
-	it.spot = h.waiting.Push(lane, &h.flow, it.gates.since, it)
+	it.spot = h.waiting.Push(laneOf(it), &h.flow, it.gates.since, it)
 }
 
 // remove takes a parked item out.

@@ -137,9 +137,13 @@ func (l *loop) supersede(it *item) {
 		switch {
 		case run.state == running:
 			run.run.cancel(dts.ErrRunReplaced)
-		case run.state == ready && run.task.Origin != dts.OriginBackfill:
+		case run.task.Origin == dts.OriginBackfill:
+		case run.state == ready:
 			l.pools[poolOf(run.TargetType)].ready.Remove(run.spot)
 			run.spot = nil
+			l.skip(run, dts.ReasonOverlap, "a newer one took its place")
+		case run.state == parked:
+			l.unpark(run)
 			l.skip(run, dts.ReasonOverlap, "a newer one took its place")
 		}
 	}

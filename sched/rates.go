@@ -72,7 +72,7 @@ func (l *loop) throttle(f *flow, now time.Time) {
 			want += mine.ready.Len()
 		}
 	}
-	want = min(want, wantStarts)
+	want = min(max(want, 1), wantStarts) // one, where all of it was parked until now
 	s, key := l.s, f.key
 	s.wg.Go(func() {
 		got, err := s.o.Store.TakeStarts(s.ctx, key, r.Rate, want, now)
