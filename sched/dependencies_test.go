@@ -390,3 +390,34 @@ func TestDependencyServerDies(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// TestLineOfWhatWaitsAgain: what stands in a line when a task that it depends on is retried does not have its turn before
+// that has ended.
+func TestLineOfWhatWaitsAgain(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		if _, err := w.s.PutQueue(w.ctx, &dts.Queue{Name: "q", Concurrency: 1}); err != nil {
+			t.Fatal(err)
+		}
+		w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
+			if j.Task.Queue != "q" && j.Number == 1 {
+				return dts.Outcome{State: dts.AttemptFailed, Error: "exit 1"}
+			}
+			return takes(time.Minute)(ctx, j)
+		})
+		first := w.add(0, func(k *dts.Task) { k.Queue = "q" })
+		parent := w.add(0, func(k *dts.Task) { k.Retry.MaxAttempts = 1 })
+		w.settle(time.Second)
+		child := w.add(0, func(k *dts.Task) {
+			k.Queue, k.DependsOn = "q", []dts.DependsOn{{TaskID: parent.ID, Type: dts.MustFinish}}
+		})
+		w.settle(30 * time.Second)
+		w.do(parent.ID, dts.RetryNow)
+		w.settle(50 * time.Second) // first has ended, and parent runs
+		if got := w.task(child.ID); got.Status != dts.Pending {
+			t.Fatalf("%s while what it depends on runs", got.Status)
+		}
+		w.settle(3 * time.Minute)
+		w.late([]*dts.Task{first, child})
+		w.wantAtRest()
+	})
+}

@@ -55,9 +55,9 @@ func (s *Store) Start(ctx context.Context, f dts.Fence, r *dts.Record, slots []d
 }
 
 // InLine returns the first tasks of a line, up to limit, whatever their shards, and how many slots are taken there. Those
-// in paused queues are passed over.
+// in paused queues are passed over, and those that wait for others again, which are retried.
 func (s *Store) InLine(ctx context.Context, k dts.LineKey, limit int) (tasks []*dts.Task, taken int, err error) {
-	tasks, err = s.tasks(ctx, "read who is next in line", Stmt{selectTask + `WHERE tenant_id = ? AND line = ? AND status = 'PENDING'
+	tasks, err = s.tasks(ctx, "read who is next in line", Stmt{selectTask + `WHERE tenant_id = ? AND line = ? AND status = 'PENDING' AND unresolved_dependencies_count = 0
 		AND NOT EXISTS (SELECT 1 FROM queues AS q WHERE q.tenant_id = tasks.tenant_id AND q.name = tasks.queue AND q.paused_at IS NOT NULL)
 		ORDER BY priority, due_at, seq LIMIT ?`, []any{k.TenantID, k.Line, limit}})
 	if err != nil {
