@@ -153,9 +153,16 @@ func (l *loop) run() {
 	}
 }
 
-// forgetRetries lets the store be read again at once: by a clock that was set back, the time until then may be hours.
+// forgetRetries lets the store be read again at once, and what waits for an instant be looked at: by a clock that was set
+// back, the time until then may be hours.
 func (l *loop) forgetRetries() {
 	l.scanAt, l.refillAt = time.Time{}, time.Time{}
+	l.lineAt, l.bufferAt, l.gates.hosts.lookAt = time.Time{}, time.Time{}, time.Time{}
+	for f := range l.throttled {
+		if !f.rate.asking {
+			l.unthrottle(f)
+		}
+	}
 	for _, p := range l.pools {
 		for rank := range p.waiting {
 			p.waiting[rank].retryAt = time.Time{}

@@ -92,7 +92,11 @@ func (l *loop) tookStarts(f *flow, r *rate, got dts.Starts, asked time.Time, err
 	case got.N == 0:
 		l.wakeRate(r, got.From)
 	default:
-		r.taken, r.used, r.until = got, 0, asked.Add(startsGood)
+		now := l.s.clock.now()
+		if late := now.Sub(asked); late > dts.StartsAhead { // by the time they could be used up they must not come at once
+			got.From = got.From.Add(late)
+		}
+		r.taken, r.used, r.until = got, 0, now.Add(startsGood)
 		l.unthrottle(f)
 	}
 }
