@@ -90,7 +90,7 @@ const (
 
 	// These only keep a due task waiting.
 	ReasonConcurrency Reason = "CONCURRENCY" // as many as may run at once with its concurrency_key did
-	ReasonQueue       Reason = "QUEUE"       // as many as may run at once in its queue did
+	ReasonQueue       Reason = "QUEUE"       // as many as may run at once in its queue did; of a skip: its queue was paused
 
 	// ReasonDependency: what it depends on did not end as it must.
 	ReasonDependency Reason = "DEPENDENCY"

@@ -218,3 +218,28 @@ func TestRetryAfter(t *testing.T) {
 		})
 	}
 }
+
+// TestTimingOfRetries: what was tried before is the target's time, also while the next attempt runs, with a limit or without.
+func TestTimingOfRetries(t *testing.T) {
+	for _, key := range []string{"", "k"} {
+		inWorld(t, nil, func(w *world) {
+			w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
+				if j.Number == 1 {
+					return fails(ctx, j)
+				}
+				return takes(time.Minute)(ctx, j)
+			})
+			x := w.add(time.Minute, func(t *dts.Task) {
+				t.ConcurrencyKey, t.Retry = key, dts.Retry{MaxAttempts: 2, Backoff: dts.Fixed, BaseDelayMS: 30_000}
+			})
+			w.settle(110 * time.Second)
+			got := w.task(x.ID)
+			if late := got.StartedAt.Sub(x.DueAt); got.Status != dts.Running || got.Attempts != 2 || late < 0 || late > time.Second {
+				t.Fatalf("key %q: %s, attempt %d; the first started after %s", key, got.Status, got.Attempts, late)
+			}
+			if k := got.Timing(w.now()); k.QueueUS+k.SchedulerUS > 1e6 || k.TargetUS < 49e6 {
+				t.Errorf("key %q: %+v", key, k)
+			}
+		})
+	}
+}

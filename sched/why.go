@@ -277,6 +277,8 @@ func because(reason dts.Reason, r *dts.RecurringTask) string {
 		return "a blackout was open"
 	case dts.ReasonQueue:
 		return "its queue was paused"
+	case dts.ReasonDependency:
+		return "what it depends on did not end as it must"
 	}
 	return "the reason is " + string(reason)
 }
@@ -305,6 +307,11 @@ func (s *Scheduler) whyTask(ctx context.Context, t *dts.Task, r *dts.RecurringTa
 	}
 	if !t.Status.Terminal() {
 		f.gate = s.factsOfGate(t.ID)
+	}
+	if t.Unresolved > 0 {
+		if f.parents, err = s.openParents(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case t.Status == dts.Pending:

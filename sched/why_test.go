@@ -62,6 +62,15 @@ func TestWhyTask(t *testing.T) {
 			f.t.WaitsFor, f.t.Attempts, f.t.NextAttemptAt, f.t.RunAt = dts.ReasonPaused, 1, whyNow.Add(time.Minute), whyNow.Add(dts.FutureAllowed)
 		}), "It is paused: attempt 2 is due at Tue 2026-03-03 12:01:00 UTC, and does not start before somebody resumes it."},
 		{"dependencies", pending(func(f *taskFacts) { f.t.Unresolved = 2 }), "It waits for 2 tasks that it depends on."},
+		{"a dependency, by name", pending(func(f *taskFacts) {
+			f.t.Unresolved, f.parents = 1, []dts.GraphTask{{ID: "1", Name: "load", Status: dts.Running}}
+		}), "It waits for 1 task that it depends on: load (RUNNING)."},
+		{"dependencies, by name", pending(func(f *taskFacts) {
+			f.t.Unresolved, f.t.DependsMode = 5, dts.DependsAny
+			for _, id := range []string{"1", "2", "3", "4"} {
+				f.parents = append(f.parents, dts.GraphTask{ID: id, Status: dts.Pending})
+			}
+		}), "It waits for one of 5 tasks that it depends on: 1 (PENDING), 2 (PENDING), 3 (PENDING) and 2 more."},
 		{"the run before", pending(func(f *taskFacts) { f.t.WaitsFor, f.t.Overlap = dts.ReasonOverlap, dts.OverlapBufferOne }), "It was due at Tue 2026-03-03 11:00:00 UTC, and waits until the run before it has ended (overlap_policy BUFFER_ONE)."},
 		{"a blackout", pending(func(f *taskFacts) {
 			f.t.WaitsFor, f.blackout, f.t.RunAt = dts.ReasonBlackout, upgrade, upgrade.until
@@ -109,6 +118,16 @@ func TestWhyTask(t *testing.T) {
 			f.t.Status, f.t.SkipReason, f.t.ExpiresAt = dts.Skipped, dts.ReasonExpired, due.Add(time.Second)
 		}),
 			"It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: it could not start before it expired, at Tue 2026-03-03 11:00:01 UTC."},
+		{"a dependency failed", edited(ran(0), func(f *taskFacts) {
+			f.t.Status, f.t.SkipReason, f.t.LastError = dts.Skipped, dts.ReasonDependency, "it depends on load (7), which ended as FAILED"
+		}), "It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: it depends on load (7), which ended as FAILED."},
+		{"a dependency failed, nobody knows which", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason = dts.Skipped, dts.ReasonDependency }),
+			"It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: what it depends on did not end as it must."},
+		{"a dependency failed it", edited(ran(0), func(f *taskFacts) {
+			f.t.Status, f.t.LastError, f.t.Attempts, f.t.LatenessUS = dts.Failed, "it depends on load (7), which ended as FAILED", 0, nil
+		}), "It failed at Tue 2026-03-03 11:00:02 UTC without a run: it depends on load (7), which ended as FAILED."},
+		{"the pause of its queue", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason = dts.Skipped, dts.ReasonQueue }),
+			"It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: its queue was paused."},
 		{"overlap", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason = dts.Skipped, dts.ReasonOverlap }), "It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: the run before was still active."},
 		{"missed and skipped", edited(ran(0), func(f *taskFacts) { f.t.Status, f.t.SkipReason, f.r = dts.Skipped, dts.ReasonCatchUp, r }),
 			"It was due at Tue 2026-03-03 11:00:00 UTC, and was skipped at Tue 2026-03-03 11:00:02 UTC: no server could start it within 1 m of its time, and the catch-up mode RUN_LATEST did not make up for it."},

@@ -24,8 +24,9 @@ type taskFacts struct {
 	blackout *barred     // what it met, or meets, when it was due
 	server   serverFacts // of a pending task
 	gate     gateFacts
-	node     dts.Node // where its first attempt ran, if that was late
-	afterRun bool     // another run of its recurring task ended when it started
+	node     dts.Node        // where its first attempt ran, if that was late
+	parents  []dts.GraphTask // some of those that it waits for
+	afterRun bool            // another run of its recurring task ended when it started
 }
 
 func (f *taskFacts) say(t time.Time) string { return sayTime(t.In(f.loc)) }
@@ -58,6 +59,9 @@ func (f *taskFacts) answer() string {
 		}
 		return text + f.late()
 	case dts.Failed:
+		if t.Attempts == 0 {
+			return fmt.Sprintf("it failed at %s without a run: %s", f.say(t.CompletedAt), orUnknown(t.LastError))
+		}
 		return fmt.Sprintf("it failed at %s, after %s: %s", f.say(t.CompletedAt), count(t.Attempts, "attempt"), orUnknown(t.LastError)) + f.late()
 	case dts.Cancelled:
 		text := orUnknown(t.LastError)
@@ -86,7 +90,7 @@ func (f *taskFacts) pending() string {
 	case t.WaitsFor == dts.ReasonPaused:
 		return f.paused(due)
 	case t.Unresolved > 0:
-		return fmt.Sprintf("it waits for %s", count(t.Unresolved, "task")+" that it depends on")
+		return "it waits for " + f.waitsForTasks()
 	case s.queue != nil && s.queue.Paused && !t.EligibleAt().After(f.now):
 		return due + ", and waits" + f.queuePause()
 	case t.WaitsFor == dts.ReasonOverlap && !t.DueAt.After(f.now):
@@ -135,7 +139,7 @@ func (f *taskFacts) paused(due string) string {
 	}
 	text := "it is paused: " + due + ", and does not start before somebody resumes it"
 	if t.Unresolved > 0 {
-		text += "; it also waits for " + count(t.Unresolved, "task") + " that it depends on"
+		text += "; it also waits for " + f.waitsForTasks()
 	}
 	return text
 }
@@ -179,9 +183,13 @@ func (f *taskFacts) skipped() string {
 	if f.skip != nil {
 		reason, note = f.skip.Reason, f.skip.Note
 	}
-	text := fmt.Sprintf("it was skipped at %s: %s", f.say(t.CompletedAt), because(reason, f.r))
+	cause := because(reason, f.r)
+	if reason == dts.ReasonDependency && t.LastError != "" { // which names the task that is to blame, and how it ended
+		cause = t.LastError
+	}
+	text := fmt.Sprintf("it was skipped at %s: %s", f.say(t.CompletedAt), cause)
 	if t.CompletedAt.Sub(t.DueAt) > lateEnough { // else nobody could tell which instant is meant
-		text = fmt.Sprintf("it was due at %s, and was skipped at %s: %s", f.say(t.DueAt), f.say(t.CompletedAt), because(reason, f.r))
+		text = fmt.Sprintf("it was due at %s, and was skipped at %s: %s", f.say(t.DueAt), f.say(t.CompletedAt), cause)
 	}
 	if reason == dts.ReasonExpired && !t.ExpiresAt.IsZero() {
 		return fmt.Sprintf("%s, at %s", text, f.say(t.ExpiresAt))

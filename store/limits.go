@@ -41,7 +41,7 @@ func (s *Store) Start(ctx context.Context, f dts.Fence, r *dts.Record, slots []d
 	}
 	a.Process = r.Process
 	batch = append(batch,
-		Stmt{startInLine, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID, t.RunAt.UnixMicro(), orNull(t.QueuedUS), encodeWarnings(t.Warnings)}},
+		Stmt{startInLine, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), firstStart(r).UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID, t.RunAt.UnixMicro(), orNull(t.QueuedUS), encodeWarnings(t.Warnings)}},
 		Stmt{insertAttempt, attemptArgs(a)},
 		Stmt{assertStarted, []any{t.ID, a.Number, r.Term}})
 	for _, k := range slots {

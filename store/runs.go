@@ -158,7 +158,7 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 	n := r.After
 	if n == nil {
 		return append(batch,
-			Stmt{startTask, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), a.StartedAt.UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID, orNull(t.QueuedUS), encodeWarnings(t.Warnings)}},
+			Stmt{startTask, []any{a.Number, r.Term, a.Node, micros(a.PickedAt), firstStart(r).UnixMicro(), ptr(t.LatenessUS), flagPtr(t.SLAMet), t.ID, orNull(t.QueuedUS), encodeWarnings(t.Warnings)}},
 			Stmt{insertAttempt, attemptArgs(a)})
 	}
 	if r.Shown {
@@ -182,6 +182,14 @@ func appendRecord(batch []Stmt, f dts.Fence, r *dts.Record) []Stmt {
 		batch = append(batch, Stmt{freeSlots, []any{t.ID, a.Number}}) // whatever became of the rest: this attempt is over
 	}
 	return batch
+}
+
+// firstStart is when the first attempt of a record's task started.
+func firstStart(r *dts.Record) time.Time {
+	if r.Task.StartedAt.IsZero() {
+		return r.Attempt.StartedAt
+	}
+	return r.Task.StartedAt
 }
 
 func endArgs(r *dts.Record) []any {
