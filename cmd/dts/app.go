@@ -95,11 +95,11 @@ func (a *app) commands() *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			a.serveCommand(), a.statusCommand(), a.uiCommand(),
+			a.serveCommand(), a.statusCommand(), a.uiCommand(), a.retentionCommand(),
 			a.addCommand(), a.importCommand(),
 			a.lsCommand(), a.deadCommand(), a.batchCommand(), a.showCommand(), a.depsCommand(), a.logsCommand(),
-			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(),
-			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(), a.queueCommand(), a.retentionCommand(),
+			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(), a.queueCommand(),
+			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(),
 			a.nextCommand(), a.checkCommand(), a.copyCommand(),
 			a.benchCommand(),
 			a.versionCommand(), a.completionCommand(),

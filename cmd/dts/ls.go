@@ -306,7 +306,11 @@ func (a *app) taskWhen(t *dts.Task, now time.Time) string {
 	case t.Status == dts.Pending:
 		return relative(t.RunAt, now)
 	case t.Status == dts.Running && !t.StartedAt.IsZero():
-		return "for " + distance(max(now.Sub(t.StartedAt), 0))
+		since := t.StartedAt
+		if t.PickedAt.After(since) { // it is not the first attempt
+			since = t.PickedAt
+		}
+		return "for " + distance(max(now.Sub(since), 0))
 	case !t.CompletedAt.IsZero():
 		return relative(t.CompletedAt, now)
 	}

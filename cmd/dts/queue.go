@@ -28,7 +28,7 @@ func concurrency(c *cli.Context, s *dts.Spec) {
 
 func (a *app) queueCommand() *cli.Command {
 	return &cli.Command{
-		Name: "queue", Usage: "limit, pause and look at queues",
+		Name: "queue", Usage: "limit, pause and look at queues", Category: "Tasks",
 		Description: "A queue need not be made: a task names one with --queue. What may not start waits, and starts when it may.",
 		Action: func(c *cli.Context) error {
 			return usagef("dts queue needs to know what: ls, show, set, pause, resume or rm; see dts queue --help")

@@ -77,7 +77,7 @@ func (a *app) saidRetention(c *cli.Context, r *dts.RetentionState) error {
 	}
 	text := "Finished tasks are kept " + keepText(r.Effective) + ".\n"
 	if r.Retention == (dts.Retention{}) {
-		text += "So the server was started.\n"
+		text += "That is how the server was started.\n"
 	}
 	a.printf("%s", text)
 	return nil

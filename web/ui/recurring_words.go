@@ -27,6 +27,8 @@ func reasonText(r dts.Reason) string {
 		return "a calendar excludes it"
 	case dts.ReasonBlackout:
 		return "there was a blackout"
+	case dts.ReasonQueue:
+		return "its queue was paused"
 	case dts.ReasonDependency:
 		return "what it depends on did not end as it must"
 	case "":
