@@ -302,3 +302,47 @@ func TestCalendarInBrowser(t *testing.T) {
 		click(".blackouts summary"), visible(".blackouts details[open] button"), click(".blackouts details[open] button"),
 		until(`document.body.innerText.includes('The blackout is deleted.') && !document.querySelector('.blackouts')`))
 }
+
+// Whatever is done to many asks first, and says what it did; what is asked is not refreshed away.
+func TestDeadLettersAndQueuesInBrowser(t *testing.T) {
+	path := findBrowser(t)
+	f := newFake(time.Now)
+	f.queueList = []*dts.Queue{{Name: "mail", Rate: 10, PeriodSeconds: 1}}
+	f.add(failed("mail", "welcome", "exit code 1"))
+	f.add(failed("mail", "digest", "exit code 2"))
+	f.add(failed("reports", "monthly", "exit code 2"))
+	base := serve(t, f)
+	ctx := browser(t, path)
+	step := func(name string, actions ...action0) {
+		t.Helper()
+		if err := chromedp.Do(ctx, actions...); err != nil {
+			page, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
+			t.Fatalf("%s: %v\n%s", name, err, page)
+		}
+	}
+	rows := func(n int) action0 {
+		return until(fmt.Sprintf(`location.pathname === '/ui/dead' && document.querySelectorAll('.dead tbody tr').length === %d`, n))
+	}
+	step("sign in", chromedp.Navigate(base), visible("#token"), typed("#token", goodToken+"\r"), visible("#count-running"))
+	step("those of a queue", click(`a[href="/ui/dead"]`), rows(3), typed("#queue", "mail"), click("#filter"), rows(2))
+	step("ask, and go back", click("#requeue"), until(`document.querySelector('h1').innerText === 'Requeue 2 dead letters?'`), click("#back"), rows(2))
+	step("requeue them", click("#requeue"), visible("#yes"), click("#yes"),
+		until(`location.search.includes('queue=mail') && document.body.innerText.includes('Requeued 2 tasks.') && !document.querySelector('.dead tbody')`))
+	step("what is left", click("#all"), rows(1))
+	step("discard it", click("#discard"), visible("#yes"), click("#yes"),
+		until(`document.body.innerText.includes('There are none')`))
+	f.change(func() {
+		if len(f.tasks) != 2 || f.tasks[0].Status != dts.Pending || f.tasks[1].Status != dts.Pending {
+			t.Errorf("%d tasks are left", len(f.tasks))
+		}
+	})
+
+	step("pause a queue",
+		click(`a[href="/ui/queues"]`), click("#pause-mail"), visible("#note-mail"), typed("#note-mail", "the relay is down"))
+	step("a refresh is due",
+		until(`window.due || document.getElementById('live').addEventListener('htmx:beforeRequest', () => { window.due = true; })`),
+		until(`document.getElementById('note-mail').value === 'the relay is down'`))
+	step("yes", click(".queues details[open] button"), visible("#resume-mail"),
+		until(`document.querySelector('.queues .chip.paused') && document.querySelector('.queues').innerText.includes('the relay is down')`))
+	step("resume it", click("#resume-mail"), visible("#pause-mail"), until(`!document.querySelector('.queues .chip.paused')`))
+}

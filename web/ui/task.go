@@ -114,7 +114,7 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	}
 	d.Why = h.why(r, p, id, time.Time{})
 	d.Error = t.LastError
-	if t.Status == dts.Success || strings.Contains(d.Why, t.LastError) {
+	if t.Status == dts.Success || strings.Contains(d.Why, t.LastError) || t.SkipReason == dts.ReasonExpired && d.Why != "" {
 		d.Error = "" // it is past, or was said
 	}
 	selected := len(attempts)

@@ -157,6 +157,18 @@ func TestTaskWhy(t *testing.T) {
 	if strings.Contains(d.text(), "Skipped: there") {
 		t.Error("the reason is told twice")
 	}
+	waiting := s.add(command("true"), func(t *dts.Task) { t.Unresolved = 1 })
+	s.why[waiting.ID] = "It waits for 1 task that it depends on: load (RUNNING)."
+	if d := s.get("/ui/tasks/"+waiting.ID, 200); d.has("waits") || d.id("why").attr("class") != "why note warn" {
+		t.Error("what it waits for is told twice, or hardly seen")
+	}
+	expired := s.add(command("true"), func(t *dts.Task) {
+		t.Status, t.SkipReason, t.LastError = dts.Skipped, dts.ReasonExpired, "expires_at was 2026-03-01T08:00:00Z"
+	})
+	s.why[expired.ID] = "It was skipped: it could not start before it expired, at Sun 2026-03-01 08:00:00 UTC."
+	if d := s.get("/ui/tasks/"+expired.ID, 200); strings.Contains(d.text(), "Last error") {
+		t.Error("the expiry is told twice")
+	}
 	failed := s.add(command("true"), func(t *dts.Task) { t.Status, t.LastError = dts.Failed, "exit code 2" })
 	s.get("/ui/tasks/"+failed.ID, 200).want("Last error: exit code 2")
 	s.why[failed.ID] = "It failed: exit code 2."
