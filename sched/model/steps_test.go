@@ -379,8 +379,11 @@ func (h *history) changeMany(t *rapid.T) request {
 	v := pick(t, "verb", dts.BulkCancel, dts.BulkRetry, dts.BulkDelete, dts.BulkPause, dts.BulkResume)
 	var list []int
 	var ids []string
+	keys := map[string]bool{} // of two with one key it depends on how quickly the first one ends what becomes of the second
 	for n := h.made; n > 0; n-- {
-		if h.m.tasks[n] != nil && uniform(t, "this one", 4) == 0 {
+		task := h.m.tasks[n]
+		if task != nil && !keys[task.key] && uniform(t, "this one", 4) == 0 {
+			keys[task.key] = task.key != ""
 			list, ids = append(list, n), append(ids, h.w.ids[n])
 		}
 	}
