@@ -154,9 +154,12 @@ func (l *loop) unstart(it *item) {
 	l.leftGates(it)
 	l.endActive(it)
 	l.freeSlots(it)
+	stale := it.run.stale
 	it.run = nil
-	if it.lost {
-		l.leave(it)
+	if it.lost || stale {
+		if l.leave(it); stale && !it.lost {
+			l.s.readAgain(it.TaskID)
+		}
 		l.checkIdle()
 		return
 	}
@@ -170,6 +173,17 @@ func (l *loop) unstart(it *item) {
 	l.toClaimed(it, now)
 	l.release(it)
 	l.checkIdle()
+}
+
+// readAgain takes up a task as it is in the store, in a while: that this server has lost its shard, it may not know yet.
+func (s *Scheduler) readAgain(id string) {
+	s.wg.Go(func() {
+		select {
+		case <-s.ctx.Done():
+		case <-time.After(retryStore):
+			s.settle([]string{id}, nil)
+		}
+	})
 }
 
 // written is called when the result of a run is on the disk: the task is over, or waits for its next attempt. nil:

@@ -115,6 +115,7 @@ func (s *Scheduler) release(ids []string, changed map[string]*dts.Task) {
 			if it == nil || it.state != held {
 				continue
 			}
+			l.noteVerb(id)
 			if it.lost {
 				l.leave(it)
 				continue

@@ -30,6 +30,7 @@ type line struct {
 	writing int  // tasks that are being written as waiting
 	asking  bool // the store is being asked who is next
 	again   bool // and must be asked once more
+	asked   int  // what l.verbs was then
 	// ahead is another server's task that comes first although there is a slot for it, and since when that is so.
 	ahead string
 	since time.Time
@@ -186,7 +187,8 @@ func (l *loop) ask(ln *line) {
 		ln.again = true
 		return
 	}
-	ln.asking = true
+	ln.asking, ln.asked = true, l.verbs
+	l.asking++
 	n := 2 // whose turn has come already stands before the others until it has its slot
 	if limit := ln.limit; limit > 0 {
 		n = 2 + 2*max(min(limit-l.taken[ln.key], lineChunk), 0)
@@ -212,6 +214,7 @@ func (l *loop) ask(ln *line) {
 // any more; so do another server's, for a while: see lineYield.
 func (l *loop) letGo(ln *line, next []*dts.Task, taken int, more bool) {
 	ln.asking = false
+	defer l.answeredLine()
 	now := l.s.clock.now()
 	taken = max(taken, l.takenBeside(ln.key, next))
 	mine, yields, lowest := more, false, noLineLimit
@@ -250,6 +253,27 @@ func (l *loop) letGo(ln *line, next []*dts.Task, taken int, more bool) {
 	}
 }
 
+// maxVerbOn is how many verbs are remembered while lines are read. Beyond that, all lines are read again.
+const maxVerbOn = 10_000
+
+// noteVerb notes that a verb has given a task back: what was read of it before is old.
+func (l *loop) noteVerb(id string) {
+	if l.verbs++; l.asking == 0 {
+		return
+	}
+	if len(l.verbOn) >= maxVerbOn {
+		clear(l.verbOn)
+		l.verbsFrom = l.verbs
+	}
+	l.verbOn[id] = l.verbs
+}
+
+func (l *loop) answeredLine() {
+	if l.asking--; l.asking == 0 {
+		clear(l.verbOn)
+	}
+}
+
 // takenBeside is how many slots of a line runs here hold, apart from those of tasks in a list. The store may know of
 // fewer: an end that it has applied is not known here until it has said so, and until then nobody may go.
 func (l *loop) takenBeside(k dts.LineKey, list []*dts.Task) int {
@@ -266,6 +290,10 @@ func (l *loop) takenBeside(k dts.LineKey, list []*dts.Task) int {
 func (l *loop) itsTurn(ln *line, t *dts.Task, now time.Time) bool {
 	if l.flowNamed(dts.QueueKey{TenantID: t.TenantID, Name: t.Queue}).paused {
 		return false // the store did not know yet
+	}
+	if l.verbOn[t.ID] > ln.asked || l.verbsFrom > ln.asked {
+		ln.again = true // it may not be any more what was read
+		return false
 	}
 	it := l.items[t.ID]
 	if it == nil {

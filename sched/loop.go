@@ -105,6 +105,10 @@ type loop struct {
 	taken       map[dts.LineKey]int   // slots that runs of this server have, or are about to take
 	lines       map[dts.LineKey]*line // in which tasks wait for slots
 	lineAt      time.Time             // when to look again after those
+	asking      int                   // lines that are being read
+	verbs       int                   // how often a verb has given a task back
+	verbOn      map[string]int        // which was that of a task, of those since the lines are being read; see noteVerb
+	verbsFrom   int                   // and those before are not known any more
 
 	gates      gates
 	stoppables []*item // running commands that may be stopped
@@ -118,7 +122,7 @@ type loop struct {
 
 func newLoop(s *Scheduler) *loop {
 	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}, asked: map[string][]*item{},
-		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}, behind: map[*flow]struct{}{}, throttled: map[*flow]struct{}{}, gates: newGates(&s.o)}
+		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}, verbOn: map[string]int{}, behind: map[*flow]struct{}{}, throttled: map[*flow]struct{}{}, gates: newGates(&s.o)}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
 		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
 	}

@@ -16,6 +16,7 @@ type run struct {
 	number int
 	slots  []dts.Slot    // that it needs
 	inLine bool          // its task stands in a line, as far as the store knows
+	stale  bool          // its start was refused: the task is not what it was thought to be
 	turn   dts.LineKey   // the line from which it came
 	term   int64         // at which the task's shard was held when it began
 	queued time.Duration // how long the task waited for its slot
@@ -142,6 +143,7 @@ func (r *run) writeFirst(first dts.Record) (full string, err error) {
 		if unknown && s.o.Refused(err) {
 			r.neverRan(first)
 		}
+		r.stale = s.o.Refused(err)
 		unknown = unknown || dts.CodeOf(err) == dts.ErrUnknown
 		if !unknown || s.o.Refused(err) || s.ctx.Err() != nil {
 			return "", err

@@ -45,6 +45,7 @@ func (s *Scheduler) settle(fresh, mine []string) {
 			}
 			for _, id := range mine {
 				if it := l.items[id]; it != nil && it.state == held {
+					l.noteVerb(id)
 					l.drop(it)
 				}
 			}
