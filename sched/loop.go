@@ -494,7 +494,8 @@ func (s *Scheduler) claimChunk(r *rack, chunk []*item) {
 			case it.lost:
 				l.count(it, -1)
 				l.leave(it)
-			case t != nil && t.RunAt.After(now.Add(2*claimAhead)): // it was put off, or paused, after its entry had been read
+			// It was put off, paused, or moved to another queue or priority, after its entry had been read.
+			case t != nil && (t.RunAt.After(now.Add(2*claimAhead)) || t.Queue != it.Queue || t.Priority.Rank() != it.Rank):
 				l.count(it, -1)
 				l.drop(it)
 				l.add(t.Entry(), nil)
