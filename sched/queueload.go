@@ -17,11 +17,9 @@ const (
 // loads counts what comes into the queues on this server. Its methods may be called concurrently.
 type loads struct {
 	mu     sync.Mutex
-	queues map[queueKey]*[loadSlices]loadCount
+	queues map[dts.QueueKey]*[loadSlices]loadCount
 	since  time.Time // when counting began
 }
-
-type queueKey struct{ tenant, queue string }
 
 // loadCount is what came in one slice of time.
 type loadCount struct {
@@ -52,9 +50,9 @@ func (c *loads) ended(tenant, queue string, now time.Time, took time.Duration) {
 
 func (c *loads) at(tenant, queue string, now time.Time) *loadCount {
 	if c.queues == nil {
-		c.queues, c.since = map[queueKey]*[loadSlices]loadCount{}, now
+		c.queues, c.since = map[dts.QueueKey]*[loadSlices]loadCount{}, now
 	}
-	k := queueKey{tenant, queue}
+	k := dts.QueueKey{TenantID: tenant, Name: queue}
 	ring := c.queues[k]
 	if ring == nil {
 		if len(c.queues) >= maxLoads {
@@ -90,8 +88,8 @@ func (c *loads) of(tenant string, now time.Time) map[string]dts.QueueLoad {
 		}
 		if !live {
 			delete(c.queues, k)
-		} else if tenant == "" || tenant == k.tenant {
-			all[k.queue] = all[k.queue].Plus(one)
+		} else if tenant == "" || tenant == k.TenantID {
+			all[k.Name] = all[k.Name].Plus(one)
 		}
 	}
 	return all

@@ -57,8 +57,8 @@ type keeper struct {
 	s        *Scheduler
 	counted  time.Time // what ended until then is counted
 	recount  time.Time // when all is counted again
-	own      map[queueKey]dts.Retention
-	kept     map[queueKey]*kept // of queues with a retention of their own, and of tenants, whose queue is ""
+	own      map[dts.QueueKey]dts.Retention
+	kept     map[dts.QueueKey]*kept // of queues with a retention of their own, and of tenants, whose Name is ""
 	skipMark dts.SkipMark
 }
 
@@ -78,8 +78,8 @@ func (k *keeper) look(now time.Time) {
 		k.cut(key, limit, now)
 	}
 	for key := range maps.Clone(k.kept) {
-		if key.queue == "" {
-			k.cut(key, k.s.retention(key.tenant), now)
+		if key.Name == "" {
+			k.cut(key, k.s.retention(key.TenantID), now)
 		}
 	}
 }
@@ -96,10 +96,10 @@ func (k *keeper) renew(now time.Time) {
 	if same && now.Before(k.recount) {
 		return
 	}
-	k.recount, k.counted, k.kept = now.Add(recount), time.Time{}, map[queueKey]*kept{}
+	k.recount, k.counted, k.kept = now.Add(recount), time.Time{}, map[dts.QueueKey]*kept{}
 }
 
-func (k *keeper) of(key queueKey) *kept {
+func (k *keeper) of(key dts.QueueKey) *kept {
 	n := k.kept[key]
 	if n == nil {
 		n = &kept{}
@@ -110,8 +110,8 @@ func (k *keeper) of(key queueKey) *kept {
 
 // note adds to what is stored, or takes from it.
 func (k *keeper) note(f dts.Finished, sign int64) {
-	keys := []queueKey{{f.TenantID, ""}}
-	if key := (queueKey{f.TenantID, f.Queue}); k.own[key] != (dts.Retention{}) {
+	keys := []dts.QueueKey{{TenantID: f.TenantID}}
+	if key := (dts.QueueKey{TenantID: f.TenantID, Name: f.Queue}); k.own[key] != (dts.Retention{}) {
 		keys = append(keys, key)
 	}
 	for _, key := range keys {
@@ -141,11 +141,11 @@ func (k *keeper) count(through time.Time) bool {
 }
 
 // cut deletes what a limit does not let keep, of a tenant, or of one of its queues.
-func (k *keeper) cut(key queueKey, limit dts.Retention, now time.Time) {
+func (k *keeper) cut(key dts.QueueKey, limit dts.Retention, now time.Time) {
 	s := k.s
 	n := k.of(key)
 	for {
-		c := dts.Cut{TenantID: key.tenant, Queue: key.queue, After: n.mark, Through: k.counted}
+		c := dts.Cut{TenantID: key.TenantID, Queue: key.Name, After: n.mark, Through: k.counted}
 		if limit.Seconds > 0 {
 			c.Before = now.Add(-limit.Age())
 		}

@@ -28,8 +28,8 @@ type rules struct {
 	settings  map[dts.QueueKey]*dts.Queue
 	calendars map[calendarKey]compiledCalendar
 
-	retentions map[string]dts.Retention   // of tenants for which one is set
-	ownKeeps   map[queueKey]dts.Retention // of queues
+	retentions map[string]dts.Retention       // of tenants for which one is set
+	ownKeeps   map[dts.QueueKey]dts.Retention // of queues
 }
 
 type calendarKey struct{ tenant, name string }
@@ -73,12 +73,12 @@ func (s *Scheduler) loadRules(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	ownKeeps := map[queueKey]dts.Retention{}
+	ownKeeps := map[dts.QueueKey]dts.Retention{}
 	settings := make(map[dts.QueueKey]*dts.Queue, len(queues))
 	for _, q := range queues {
 		settings[q.Key()] = q
 		if q.Retention != nil && *q.Retention != (dts.Retention{}) {
-			ownKeeps[queueKey{q.TenantID, q.Name}] = *q.Retention
+			ownKeeps[q.Key()] = *q.Retention
 		}
 	}
 	list := make([]*blackout, 0, len(all))
@@ -156,7 +156,7 @@ func (r *rules) pausedQueues() (names []string) {
 }
 
 // ownRetentions returns those of queues that have one of their own. Nobody changes the map.
-func (r *rules) ownRetentions() map[queueKey]dts.Retention {
+func (r *rules) ownRetentions() map[dts.QueueKey]dts.Retention {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ownKeeps
