@@ -158,12 +158,13 @@ func status(resp *http.Response) string {
 // maxRetryAfter bounds what a target can ask for.
 const maxRetryAfter = time.Hour
 
-// retryAfter reads a Retry-After header, seconds or a date (RFC 9110, section 10.2.3). What it cannot read is 0.
+// retryAfter reads a Retry-After header, seconds or a date (RFC 9110, section 10.2.3). What it cannot read is 0; a number
+// that is too large for it is read, as the longest time (RFC 9111, section 1.2.2).
 func retryAfter(v string, now time.Time) time.Duration {
 	if v == "" {
 		return 0
 	}
-	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+	if n, err := strconv.ParseUint(v, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) { // then n is the largest
 		return min(time.Duration(n)*time.Second, maxRetryAfter)
 	}
 	if at, err := http.ParseTime(v); err == nil {

@@ -145,7 +145,7 @@ func TestHTTPAnswers(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for v, want := range map[string]time.Duration{
-		"": 0, "0": 0, "120": 2 * time.Minute, "-5": 0, "soon": 0, "1e9": 0, "2147483647": time.Hour, "99999999999999999999": 0,
+		"": 0, "0": 0, "120": 2 * time.Minute, "-5": 0, "soon": 0, "1e9": 0, "2147483647": time.Hour, "99999999999999999999": time.Hour,
 		now.Add(90 * time.Second).Format(http.TimeFormat): 90 * time.Second,
 		now.Add(-time.Hour).Format(http.TimeFormat):       0,
 		now.Add(48 * time.Hour).Format(http.TimeFormat):   time.Hour,
