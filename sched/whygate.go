@@ -63,6 +63,9 @@ func (b *budget) why(it *item, now time.Time) string {
 // sayNeed writes resources, those of which there is a limit: 1.5 cores and 512 MiB.
 func sayNeed(n, whole need) string {
 	cores := fmt.Sprintf("%g cores", float64(n.cpu)/1000)
+	if n.cpu == 1000 {
+		cores = "1 core"
+	}
 	memory := fmt.Sprintf("%d MiB", n.memory)
 	switch {
 	case whole.memory == 0:

@@ -37,6 +37,7 @@ func (a *app) bulk(c *cli.Context, l *link, v dts.BulkVerb, f dts.TaskFilter) er
 	asJSON := c.Bool("json")
 	switch {
 	case asJSON && (c.Bool("dry-run") || r.Matched == 0):
+		r.DryRun = c.Bool("dry-run")
 		return a.printJSON(r)
 	case r.Matched == 0:
 		a.printf("There is %s that can be %s.\n", a.selected(0, f), words.past)
@@ -60,7 +61,7 @@ func (a *app) bulk(c *cli.Context, l *link, v dts.BulkVerb, f dts.TaskFilter) er
 	}
 	a.printf(words.done, count(r.Done, "task"))
 	if r.Done < r.Matched {
-		a.notef("%d others changed meanwhile, and are left as they are", r.Matched-r.Done)
+		a.notef("%s changed meanwhile: nothing was done there", count(r.Matched-r.Done, "other task"))
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func commandHelp(cmd *cli.Command, name string) string {
 	default:
 		usage = strings.TrimSpace(name + " [options] " + cmd.ArgsUsage)
 	}
-	fmt.Fprintf(&b, "%s: %s\n\nUsage:\n   %s\n", name, cmd.Usage, strings.ReplaceAll(text.WrapSoft(usage, helpWidth-6), "\n", "\n      "))
+	fmt.Fprintf(&b, "%s: %s\n\nUsage:\n   %s\n", name, cmd.Usage, usageLines(usage))
 	if cmd.Description != "" {
 		fmt.Fprintf(&b, "\n%s\n", reflow(cmd.Description))
 	}
@@ -86,6 +86,22 @@ func commandHelp(cmd *cli.Command, name string) string {
 		}
 	}
 	return b.String()
+}
+
+// usageLines wraps the lines of a usage, and indents them.
+func usageLines(usage string) string {
+	var lines []string
+	for line := range strings.Lines(usage) {
+		wrapped := text.WrapSoft(strings.TrimSpace(line), helpWidth-6)
+		for i, part := range strings.Split(wrapped, "\n") {
+			part = strings.TrimRight(part, " ")
+			if i > 0 {
+				part = "   " + part
+			}
+			lines = append(lines, part)
+		}
+	}
+	return strings.Join(lines, "\n   ")
 }
 
 // visible returns the commands that are for people.
@@ -123,13 +139,27 @@ func flagUsage(f cli.Flag) string {
 		return ""
 	}
 	s := strings.ReplaceAll(d.GetUsage(), "`", "")
-	if _, isBool := f.(*cli.BoolFlag); !isBool && d.GetDefaultText() != "" {
-		s += "; default: " + d.GetDefaultText()
+	if text := d.GetDefaultText(); text != "" && !unset(f) {
+		s += "; default: " + text
 	}
 	for _, v := range d.GetEnvVars() {
 		s += " [$" + v + "]"
 	}
 	return s
+}
+
+// unset reports whether a flag that is left out says nothing, so that there is no default to tell: leaving out a number is
+// something else than 0.
+func unset(f cli.Flag) bool {
+	switch f := f.(type) {
+	case *cli.BoolFlag:
+		return true
+	case *cli.IntFlag:
+		return f.Value == 0 && f.DefaultText == ""
+	case *cli.Int64Flag:
+		return f.Value == 0 && f.DefaultText == ""
+	}
+	return false
 }
 
 // entry writes a word and what it means beside it, or below it where the word is long.

@@ -17,7 +17,7 @@ import (
 func concurrencyFlags(category string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "concurrency-key", Category: category, Usage: "of all tasks with the key `K` only so many run at once; the others wait"},
-		&cli.IntFlag{Name: "concurrency-limit", Category: category, Usage: "how `MANY`; default: 1, so that never two run at once"},
+		&cli.IntFlag{Name: "concurrency-limit", Category: category, DefaultText: "1, so that never two run at once", Usage: "how `MANY`"},
 	}
 }
 
@@ -45,7 +45,7 @@ Examples:
 				Flags: withConnection(
 					&cli.IntFlag{Name: "concurrency", Usage: "so `MANY` of its tasks run at once, on all servers together"},
 					&cli.StringFlag{Name: "rate", Usage: "so many of its tasks start in a period, evenly spread, on all servers together: `N/PERIOD`, such as 10/s, 100/m or 50/15m"},
-					&cli.IntFlag{Name: "burst", Usage: "after a rest, so `MANY` may start at once; default: 1"},
+					&cli.IntFlag{Name: "burst", DefaultText: "1", Usage: "after a rest, so `MANY` may start at once"},
 					&cli.IntFlag{Name: "retries", Usage: "tasks added to it later, without retries of their own, are tried again up to `N` times"},
 					&cli.StringFlag{Name: "backoff", Usage: "and wait before that, `B`: 10s each time; 1s..10m doubling; or the list 10s,1m,5m"},
 					&cli.BoolFlag{Name: "default-retry", Usage: "what is added to it later has the retries that tasks have anyway"},
