@@ -317,6 +317,7 @@ func (s *Scheduler) whyTask(ctx context.Context, t *dts.Task, r *dts.RecurringTa
 	case t.Status == dts.Pending:
 		f.server = s.factsOfServer(t)
 	case f.lateBy() > lateEnough && t.Node != "":
+		f.server.queue = s.rules.queue(t.TenantID, t.Queue)
 		if f.node, _, err = s.o.Store.Node(ctx, f.attempts[0].Node); err != nil {
 			return nil, err
 		}

@@ -100,6 +100,12 @@ func TestWhyTask(t *testing.T) {
 		}), "It ran at Tue 2026-03-03 11:00:05 UTC, took 70 ms and succeeded, as attempt 2 of 3, after the one before had failed: answered 500."},
 		{"a little late", ran(250 * time.Millisecond), "It ran at Tue 2026-03-03 11:00:00 UTC, took 2 s and succeeded; it started 250 ms late."},
 		{"late: no slot", ran(90 * time.Second), "It ran at Tue 2026-03-03 11:01:30 UTC, took 2 s and succeeded; it started 1 m 30 s late, because it waited for a slot."},
+		{"late: its turn", edited(ran(90*time.Second), func(f *taskFacts) {
+			f.t.QueuedUS, f.t.ConcurrencyKey, f.attempts[0].PickedAt = 89e6, "k", due.Add(89*time.Second)
+		}), "It ran at Tue 2026-03-03 11:01:30 UTC, took 2 s and succeeded; it started 1 m 30 s late, because it waited for others with the concurrency_key \"k\", or a slot."},
+		{"late: its queue, resources", edited(ran(90*time.Second), func(f *taskFacts) {
+			f.t.QueuedUS, f.t.Resources, f.server.queue = 89e6, &dts.Resources{CPU: 1}, &dts.Queue{Name: "mail"}
+		}), "It ran at Tue 2026-03-03 11:01:30 UTC, took 2 s and succeeded; it started 1 m 30 s late, because it waited for its queue \"mail\", or cores and memory, or a slot."},
 		{"late: down", edited(ran(90*time.Second), func(f *taskFacts) { f.node.StartedAt = due.Add(88 * time.Second) }),
 			"It ran at Tue 2026-03-03 11:01:30 UTC, took 2 s and succeeded; it started 1 m 30 s late, because the server was down: server n1 came up at Tue 2026-03-03 11:01:28 UTC."},
 		{"late: asleep", edited(ran(90*time.Second), func(f *taskFacts) { f.attempts[0].PickedAt = due.Add(89 * time.Second) }),

@@ -232,12 +232,29 @@ func (f *taskFacts) lateBecause() string {
 		return "because " + f.blackoutName() + " ended at " + f.say(f.blackout.until)
 	case f.afterRun:
 		return "because the run before it had to end first" + f.policy()
+	case 2*time.Duration(t.QueuedUS)*time.Microsecond > f.lateBy():
+		return "because it waited for " + f.turn()
 	case down.After(due) && !down.After(started):
 		return fmt.Sprintf("because the server was down: server %s came up at %s", f.node.ID, f.say(down))
 	case picked.After(due.Add(lateEnough)):
 		return fmt.Sprintf("because no server took it up before %s: the machine was asleep, its server had died, or very many tasks were due", f.say(picked))
 	}
 	return "because it waited for a slot"
+}
+
+// turn is what a task may have waited for that was ready to run.
+func (f *taskFacts) turn() string {
+	text := "a slot"
+	if f.t.Resources != nil {
+		text = "cores and memory, or " + text
+	}
+	if q := f.server.queue; q != nil {
+		text = fmt.Sprintf("its queue %q, or %s", q.Name, text)
+	}
+	if f.t.ConcurrencyKey != "" {
+		text = fmt.Sprintf("others with the concurrency_key %q, or %s", f.t.ConcurrencyKey, text)
+	}
+	return text
 }
 
 func (f *taskFacts) lateBy() time.Duration {
