@@ -27,6 +27,7 @@ func (a *app) printAdded(made thing, n *addition, existed bool, next []dts.Previ
 		if !t.ExpiresAt.IsZero() {
 			list = append(list, fact{"Expires", clock(t.ExpiresAt, n.zone.loc)})
 		}
+		list = append(append(list, specFacts(&t.Spec)...), fact{"Dedupe key", clean(t.DedupeKey)})
 		a.facts(append(list, fact{"Limits", limits(&t.Spec, t.MaxAttempts)}, fact{"Id", t.ID}))
 		a.printf("%s\n", a.dim("Follow it with: dts logs -f "+t.ID))
 		return
@@ -36,6 +37,7 @@ func (a *app) printAdded(made thing, n *addition, existed bool, next []dts.Previ
 	list := append([]fact{{"Runs", target(&r.Spec)}}, details(&r.Spec)...)
 	list = append(list, a.scheduleFacts(r, n.zone, next)...)
 	list = append(list, chosenRules(r)...)
+	list = append(list, specFacts(&r.Spec)...)
 	a.facts(append(list, fact{"Limits", limits(&r.Spec, r.Retry.MaxAttempts)}, fact{"Id", r.ID}))
 	ref := r.Name
 	if ref == "" {
