@@ -74,8 +74,11 @@ func (s *Spec) Normalize() error {
 		s.Resources = nil
 	}
 	s.normalizeWarnings(&f)
-	if s.Preemptible && s.TargetType != Command {
+	switch {
+	case s.Preemptible && s.TargetType != Command:
 		f.add("preemptible", "is for commands; leave it out")
+	case s.Preemptible && s.Priority != Low:
+		f.add("preemptible", "is for commands of priority LOW; set that too, or leave it out")
 	}
 	checkTarget(&f, s)
 	return f.err()
