@@ -60,6 +60,7 @@ func (h *holding) take(l *loop) {
 				continue
 			case inserting, claiming, deciding, held:
 				if it.state == held && !h.wait {
+					it.recalls = true
 					h.others, h.ids = append(h.others, id), h.ids[1:]
 					continue
 				}
@@ -125,6 +126,8 @@ func (s *Scheduler) release(ids []string, changed map[string]*dts.Task) {
 			l.drop(it)
 			switch {
 			case isChanged && n == nil:
+			case it.recalls && (!isChanged || n.Status == dts.Pending):
+				s.settle([]string{id}, nil) // whether it may run, the store says
 			case isChanged && n.Unresolved > 0 && it.freed: // the last one that it waited for has ended meanwhile
 				l.add(n.Entry(), nil)
 			case isChanged:

@@ -33,6 +33,7 @@ type item struct {
 	state   state
 	lost    bool               // its shard went to another server while something was under way: see leave
 	freed   bool               // while a verb has it, it was found to wait for no other task any more
+	recalls bool               // while a verb has it, somebody wanted it who has perhaps changed what it waits for
 	index   int                // in a heap
 	like    *dts.Task          // a planned occurrence: the first one of its plan, which differs in its times only
 	at      time.Time          // with like: scheduled_at

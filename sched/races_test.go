@@ -101,3 +101,93 @@ func TestEndWhileALineIsRead(t *testing.T) {
 		w.wantAtRest()
 	})
 }
+
+// lateChanges is a store in which something happens just before a change of a task.
+type lateChanges struct {
+	sched.Store
+	before func(c dts.Change)
+}
+
+func (s *lateChanges) Change(ctx context.Context, f dts.Fence, changes []dts.Change, now time.Time) error {
+	if b := s.before; b != nil {
+		b(changes[0])
+	}
+	return s.Store.Change(ctx, f, changes, now)
+}
+
+// TestRetryOfAParentWhileAVerbHasTheChild: the child waits again, also where a verb had it just then.
+func TestRetryOfAParentWhileAVerbHasTheChild(t *testing.T) {
+	st := &lateChanges{}
+	inWorld(t, func(o *sched.Options) { st.Store, o.Store = o.Store, st }, func(w *world) {
+		w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
+			if j.Task.Queue == "parent" && j.Number == 1 {
+				return dts.Outcome{State: dts.AttemptFailed, Error: "exit 1"}
+			}
+			return takes(time.Minute)(ctx, j)
+		})
+		parent := w.add(0, func(k *dts.Task) { k.Queue, k.Retry.MaxAttempts = "parent", 1 })
+		w.settle(time.Second)
+		child := w.add(10*time.Second, func(k *dts.Task) { k.DependsOn = []dts.DependsOn{{TaskID: parent.ID, Type: dts.MustFinish}} })
+		w.settle(9 * time.Second)
+		st.before = func(c dts.Change) {
+			if c.Old.ID == child.ID {
+				st.before = nil
+				w.do(parent.ID, dts.RetryNow)
+			}
+		}
+		name := "renamed"
+		if _, err := w.s.ModifyTask(w.ctx, dts.DefaultTenant, child.ID, dts.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Name: &name}}); err != nil {
+			t.Fatal(err)
+		}
+		w.settle(30 * time.Second)
+		if got := w.task(child.ID); got.Status != dts.Pending || got.Unresolved != 1 {
+			t.Errorf("the child is %s and waits for %d", got.Status, got.Unresolved)
+		}
+		w.settle(2 * time.Minute)
+		w.late([]*dts.Task{child})
+		w.wantAtRest()
+	})
+}
+
+// lateLoads is a store between whose look at what is due and the answer something happens.
+type lateLoads struct {
+	sched.Store
+	meanwhile func(list []dts.Entry)
+}
+
+func (s *lateLoads) LoadDue(ctx context.Context, shards dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error) {
+	list, err := s.Store.LoadDue(ctx, shards, queues, after, through, limit)
+	if f := s.meanwhile; f != nil {
+		f(list)
+	}
+	return list, err
+}
+
+// TestMoveToAPausedQueueWhileItIsRead: a task that is put into a paused queue just when it was read does not start.
+func TestMoveToAPausedQueueWhileItIsRead(t *testing.T) {
+	st := &lateLoads{}
+	inWorld(t, func(o *sched.Options) { st.Store, o.Store = o.Store, st }, func(w *world) {
+		w.pauseQueue("b")
+		k := w.add(15*time.Minute, func(k *dts.Task) { k.Queue = "a" })
+		st.meanwhile = func(list []dts.Entry) {
+			if len(list) > 0 {
+				st.meanwhile = nil
+				queue := "b"
+				if _, err := w.s.ModifyTask(w.ctx, dts.DefaultTenant, k.ID, dts.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Queue: &queue}}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		w.settle(time.Hour)
+		if st.meanwhile != nil {
+			t.Fatal("it was not read")
+		}
+		if n := len(w.run.list()); n != 0 {
+			t.Fatalf("%d starts", n)
+		}
+		w.resumeQueue("b")
+		w.settle(time.Second)
+		w.late([]*dts.Task{k})
+		w.wantAtRest()
+	})
+}
