@@ -44,7 +44,7 @@ func (h *host) why() string {
 	if !h.limited() {
 		return fmt.Sprintf("waits for %s: its calls to that host are next", h.name)
 	}
-	return fmt.Sprintf("waits for %s, which %s: for now this server has at most %s to it in flight", h.name, because, count(h.allowed(), "call"))
+	return fmt.Sprintf("waits for %s, which %s: for now this server has at most %s of the queue %q to it in flight", h.name, because, count(h.allowed(), "call"), h.queue.Name)
 }
 
 func (b *budget) why(it *item, now time.Time) string {

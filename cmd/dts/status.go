@@ -147,9 +147,13 @@ func hostsText(s *dts.SchedulerStatus) string {
 	const shown = 3
 	var list []string
 	for _, h := range s.Hosts[:min(len(s.Hosts), shown)] {
-		text := fmt.Sprintf("%s to %d at once, because it is slow", clean(h.Host), h.Limit)
+		host := clean(h.Host)
+		if h.Queue != "" && h.Queue != "default" {
+			host += " for the queue " + clean(h.Queue)
+		}
+		text := fmt.Sprintf("%s to %d at once, because it is slow", host, h.Limit)
 		if h.Reason == "refused" {
-			text = fmt.Sprintf("%s to %d at once, because it refuses calls", clean(h.Host), h.Limit)
+			text = fmt.Sprintf("%s to %d at once, because it refuses calls", host, h.Limit)
 		}
 		list = append(list, text)
 	}
