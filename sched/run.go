@@ -74,8 +74,8 @@ func (s *Scheduler) execute(it *item, r *run) {
 	s.writer.add(pendingRecord{it: it, run: r, rec: rec})
 }
 
-// begin fills in the start. For AT_MOST_ONCE, and where the run needs slots, it is on the disk before begin returns true;
-// false means that it could not be written and nothing may run, full that it is for want of a slot in that line.
+// begin fills in the start. For AT_MOST_ONCE, where the run needs slots and where it may have been started before, it is on the
+// disk before begin returns true; false means that it could not be written and nothing may run, full that it is for want of a slot in that line.
 func (r *run) begin() (began bool, full string) {
 	s, t := r.s, r.task
 	if !s.leased() {
@@ -83,7 +83,7 @@ func (r *run) begin() (began bool, full string) {
 	}
 	now := dts.Micros(s.clock.now())
 	late := max(now.Sub(t.EligibleAt()), 0).Microseconds()
-	first := t.Delivery == dts.AtMostOnce || r.limited()
+	first := t.Delivery == dts.AtMostOnce || r.limited() || r.maybeAgain()
 	rec := dts.Record{Task: t, Term: r.term, Limited: r.limited(), Attempt: dts.Attempt{
 		TaskID: t.ID, TenantID: t.TenantID, Number: r.number, State: dts.AttemptRunning, Node: s.o.Node.ID,
 		PickedAt: t.PickedAt, StartedAt: now, LatenessUS: late, QueuedUS: r.queued.Microseconds(),
@@ -124,6 +124,10 @@ func (r *run) begin() (began bool, full string) {
 
 // limited reports whether the start concerns slots or a line.
 func (r *run) limited() bool { return len(r.slots) > 0 || r.inLine }
+
+// maybeAgain reports whether a process before this one may have started the attempt already and crashed before that was on
+// the disk, perhaps because of it. Were it written behind again, a task that kills its server at once would do so for ever.
+func (r *run) maybeAgain() bool { return r.task.EligibleAt().Before(r.s.startedAt) }
 
 // writeFirst writes the start before anything runs. Its error means that the start is not on the disk: while that
 // is unknown it asks again, because a task that shows RUNNING must run. full: there was no slot in that line.
