@@ -299,7 +299,7 @@ func TestPreemption(t *testing.T) {
 // Only LOW commands that allow it are stopped, and only for HIGH.
 func TestNotPreempted(t *testing.T) {
 	for name, c := range map[string]struct{ running, coming func(*dts.Task) }{
-		"medium runs":   {command(dts.Medium, true), command(dts.High, false)},
+		"medium runs":   {withName("20s", command(dts.Medium, false)), command(dts.High, false)},
 		"not allowed":   {withName("20s", command(dts.Low, false)), command(dts.High, false)},
 		"medium waits":  {command(dts.Low, true), command(dts.Medium, false)},
 		"another waits": {command(dts.Low, true), command(dts.Low, false)},
