@@ -17,6 +17,8 @@ func TestUnreadableIsSetAside(t *testing.T) {
 	inWorld(t, quiet, func(w *world) {
 		soon := w.add(time.Minute, func(t *dts.Task) { t.Description = "x" })
 		lined := w.add(time.Minute, func(t *dts.Task) { t.ConcurrencyKey = "k" })
+		ranked := w.add(time.Minute, nil)
+		below := w.add(time.Minute, nil)
 		later := w.add(time.Hour, nil)
 		var others []*dts.Task
 		for range 20 {
@@ -27,9 +29,14 @@ func TestUnreadableIsSetAside(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		for id, rank := range map[string]int{ranked.ID: 99, below.ID: -1} {
+			if _, err := w.db.Apply(w.ctx, store.Stmt{SQL: `UPDATE tasks SET priority = ? WHERE task_id = ?`, Args: []any{rank, id}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		w.restart(0)
 		w.settle(2 * time.Minute)
-		for _, x := range []*dts.Task{soon, lined} {
+		for _, x := range []*dts.Task{soon, lined, ranked, below} {
 			if got := w.task(x.ID); got.Status != dts.Failed || !strings.Contains(got.LastError, "cannot be read") || got.Attempts != 0 {
 				t.Errorf("it is %s after %d attempts: %s", got.Status, got.Attempts, got.LastError)
 			}

@@ -50,7 +50,7 @@ func laneOf(it *item) lanes.Lane {
 	if it.task.Attempts > 0 {
 		return lanes.Retry
 	}
-	return [...]lanes.Lane{lanes.High, lanes.Medium, lanes.Low}[it.Rank]
+	return [...]lanes.Lane{lanes.High, lanes.Medium, lanes.Low}[it.rank()]
 }
 
 // dispatch gives free slots to ready tasks.

@@ -71,6 +71,10 @@ func poolOf(t dts.TargetType) int {
 	return 0
 }
 
+// rank is the item's priority. The Rank of its entry is what is stored, which keeps its place in what is read, and can be
+// anything where the row was damaged.
+func (it *item) rank() int { return min(max(it.Rank, 0), ranks-1) }
+
 // loop owns every task in memory. One goroutine runs it; others post to its inbox.
 type loop struct {
 	s     *Scheduler
@@ -496,7 +500,7 @@ func (s *Scheduler) claimChunk(r *rack, chunk []*item) {
 				l.count(it, -1)
 				l.leave(it)
 			// It was put off, paused, or moved to another queue or priority, after its entry had been read.
-			case t != nil && (t.RunAt.After(now.Add(2*claimAhead)) || t.Queue != it.Queue || t.Priority.Rank() != it.Rank):
+			case t != nil && (t.RunAt.After(now.Add(2*claimAhead)) || t.Queue != it.Queue || t.Priority.Rank() != it.rank()):
 				l.count(it, -1)
 				l.drop(it)
 				l.add(t.Entry(), nil)

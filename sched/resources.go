@@ -88,19 +88,19 @@ func (b *budget) give(n need) {
 
 func (b *budget) park(it *item) {
 	it.gates.inBudget = true
-	list := b.parked[it.Rank]
+	list := b.parked[it.rank()]
 	i := len(list)
 	for i > 0 && list[i-1].gates.since.After(it.gates.since) { // it waited at another gate before
 		i--
 	}
-	b.parked[it.Rank] = slices.Insert(list, i, it)
+	b.parked[it.rank()] = slices.Insert(list, i, it)
 }
 
 func (b *budget) remove(it *item) {
 	it.gates.inBudget = false
-	list := b.parked[it.Rank]
+	list := b.parked[it.rank()]
 	if i := slices.Index(list, it); i >= 0 {
-		b.parked[it.Rank] = slices.Delete(list, i, i+1)
+		b.parked[it.rank()] = slices.Delete(list, i, i+1)
 	}
 	b.mayOpen = true
 }

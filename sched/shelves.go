@@ -80,8 +80,8 @@ func (r *rack) remove(sh *shelf) {
 // shelve puts an item where it waits for its time.
 func (l *loop) shelve(it *item) {
 	f := l.flowOf(it)
-	sh := &f.of(it).shelves[it.Rank]
-	r := &l.pools[poolOf(it.TargetType)].waiting[it.Rank]
+	sh := &f.of(it).shelves[it.rank()]
+	r := &l.pools[poolOf(it.TargetType)].waiting[it.rank()]
 	sh.push(it)
 	r.n++
 	f.waiting++
@@ -90,8 +90,8 @@ func (l *loop) shelve(it *item) {
 
 // unshelve takes it away from there.
 func (l *loop) unshelve(it *item) {
-	sh := &it.flow.of(it).shelves[it.Rank]
-	r := &l.pools[poolOf(it.TargetType)].waiting[it.Rank]
+	sh := &it.flow.of(it).shelves[it.rank()]
+	r := &l.pools[poolOf(it.TargetType)].waiting[it.rank()]
 	sh.remove(it)
 	r.n--
 	it.flow.waiting--
@@ -113,16 +113,16 @@ const claimRoom = 4
 // for a whole chunk, because reading one task for each that starts would cost more.
 func (l *loop) count(it *item, d int64) {
 	f, i := l.flowOf(it), poolOf(it.TargetType)
-	n := f.unstarted[i][it.Rank].Add(d)
-	l.s.unstarted[i][it.Rank].Add(d)
+	n := f.unstarted[i][it.rank()].Add(d)
+	l.s.unstarted[i][it.rank()].Add(d)
 	if d > 0 || f.pools[i] == nil {
 		return
 	}
-	if sh := &f.pools[i].shelves[it.Rank]; sh.full {
-		limit := l.s.claimLimit(i, it.Rank)
+	if sh := &f.pools[i].shelves[it.rank()]; sh.full {
+		limit := l.s.claimLimit(i, it.rank())
 		if limit-n >= min(claimChunk, max(limit/2, 1)) {
 			sh.full = false
-			l.pools[i].waiting[it.Rank].settle(sh)
+			l.pools[i].waiting[it.rank()].settle(sh)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (l *loop) noteStall(now time.Time) {
 // backlog reports whether so many tasks of a kind are claimed and have not started that a task of it may have waited to be
 // claimed.
 func (l *loop) backlog(it *item) bool {
-	return l.s.unstarted[poolOf(it.TargetType)][it.Rank].Load() > int64(l.s.o.ClaimLimit/2)
+	return l.s.unstarted[poolOf(it.TargetType)][it.rank()].Load() > int64(l.s.o.ClaimLimit/2)
 }
 
 // queued is how long a task has waited that gets its slot now.

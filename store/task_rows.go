@@ -230,6 +230,9 @@ func scanTask(r scanner) (*dts.Task, error) {
 		_ = decodeSpec("", &t)
 		unreadable("spec", err)
 	}
+	if rank != t.Priority.Rank() {
+		unreadable("priority", fmt.Errorf("it is %d", rank))
+	}
 	if t.Unreadable != "" {
 		t.LastError = t.Unreadable
 	}
