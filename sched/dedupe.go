@@ -7,8 +7,9 @@ import (
 	"dts"
 )
 
-// replaceAttempts is how often a task is put in another one's place, while new ones come into it.
-const replaceAttempts = 10
+// replaceAttempts is how often a task is put in another one's place, while new ones come into it. Of those that try at the
+// same moment one succeeds each time: so it is enough for as many.
+const replaceAttempts = 100
 
 // replace creates a task whose dedupe_policy is REPLACE: what is unfinished with its dedupe_key is cancelled. One that
 // waits ends in the batch that inserts the new one; one that runs is killed before, and ctx ends the wait for that. write is
