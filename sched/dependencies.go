@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"dts"
@@ -155,6 +156,7 @@ func (s *Scheduler) recall(ctx context.Context, changes ...dts.Change) {
 	if err != nil {
 		s.logStore("read what waits again", err)
 	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(retried, id) }) // those run at once
 	if len(ids) == 0 {
 		return
 	}
