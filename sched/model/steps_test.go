@@ -397,17 +397,21 @@ func (h *history) changeMany(t *rapid.T) request {
 			return err
 		},
 		model: func(m *model) dts.Code {
-			var running []int
+			var retried, running []int
 			for _, n := range list {
-				if m.tasks[n].status == dts.Running {
+				switch t := m.tasks[n]; {
+				case t.status == dts.Running:
 					running = append(running, n)
-				} else {
-					m.apply(v.Verb(), n)
+				case m.apply(v.Verb(), n) == "" && v == dts.BulkRetry:
+					retried = append(retried, n)
 				}
 			}
 			m.resolve()
 			for _, n := range running { // they are killed after the others have been changed, together
 				m.do(v.Verb(), n)
+			}
+			for _, n := range retried {
+				m.tasks[n].waits = false // it runs, whatever else is retried with it
 			}
 			return ""
 		},
