@@ -100,8 +100,8 @@ var faults = []fault{
 		edit: []string{"err := s.persist(\"count active runs\", func() (err error) {", "_ = func(_ string, f func() error) error { return f() }(\"\", func() (err error) {",
 			"if err == nil {\n\t\t\ts.in.post(func(l *loop) { then(l, n > 0) })\n\t\t}", "s.in.post(func(l *loop) { then(l, n > 0) })"},
 		pkg: "./sched", run: "TestOverlapWhileTheStoreFails", wants: "--- FAIL"},
-	{name: "a skip leaves no trace", file: "sched/dispatch.go", quick: true,
-		edit:  []string{"if old.Origin == dts.OriginSchedule {\n\t\tc.Skip", "if old.Origin == dts.OriginSchedule && l == nil {\n\t\tc.Skip"},
+	{name: "a skip leaves no trace", file: "sched/expire.go", quick: true,
+		edit:  []string{"\t\tc.Skip = skipOf(old, reason, note)\n", "\t\t_ = skipOf(old, reason, note)\n"},
 		wants: "I4:"},
 	{name: "expires_at is ignored", file: "sched/dispatch.go",
 		edit:  []string{"case !t.ExpiresAt.IsZero() && now.After(t.ExpiresAt):", "case !t.ExpiresAt.IsZero() && l == nil:"},
@@ -120,10 +120,10 @@ var faults = []fault{
 		wants: "late:|I6:"},
 	{name: "the mark is raised after the store was read", file: "sched/loop.go",
 		edit: []string{"\tl.mark = dts.Mark{RunAt: through, Rank: 1 << 30}\n", "", "l.read(after, l.mark)", "l.read(after, dts.Mark{RunAt: through, Rank: 1 << 30})",
-			"n := len(list)\n\t\t\tmore :=", "n := len(list)\n\t\t\tl.mark = raised\n\t\t\tmore :="},
+			"more := len(list) == limit\n\t\t\tswitch {\n\t\t\tcase err != nil:\n\t\t\t\tl.s.logStore(\"load due tasks\"", "more := len(list) == limit\n\t\t\tl.mark = raised\n\t\t\tswitch {\n\t\t\tcase err != nil:\n\t\t\t\tl.s.logStore(\"load due tasks\""},
 		wants: "late:|I6:"},
-	{name: "a task at the mark itself is not taken", file: "sched/loop.go",
-		edit:  []string{"|| t == nil && !e.Before(l.mark) && e.Mark() != l.mark {", "|| t == nil && !e.Before(l.mark) {"},
+	{name: "a task at the mark itself is not taken", file: "sched/behind.go",
+		edit:  []string{"bool { return !m.Before(e.Mark()) }", "bool { return e.Mark().Before(m) }"},
 		wants: "late:|I6:"},
 	{name: "a held task is not given back", file: "sched/hold.go",
 		edit:  []string{"case old != nil: // it is still claimed\n\t\t\t\tl.add(it.Entry, old)", "case old != nil: // it is still claimed"},
@@ -163,6 +163,17 @@ func TestFaults(t *testing.T) {
 	}
 	if n == 0 {
 		t.Fatalf("DTS_SIM_FAULTS is %q, which is no part of a name", which)
+	}
+}
+
+// TestFaultsFit holds that each fault can be planted: the code that it quotes is there, once.
+func TestFaultsFit(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range slices.Concat(faults, lifeFaults) {
+		t.Run(f.name, func(t *testing.T) { f.plant(t, root, t.TempDir()) })
 	}
 }
 

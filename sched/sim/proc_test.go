@@ -21,6 +21,7 @@ type proc struct {
 	sched.Reader // nil: nothing here asks what will happen, or why something did not
 	w            *world
 	epoch        int
+	began        time.Time // by the wall clock
 	s            *sched.Scheduler
 	dead         chan struct{} // closed when it is killed
 	pending      sync.WaitGroup

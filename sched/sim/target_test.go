@@ -126,14 +126,14 @@ func (w *world) checkStart(p *proc, t *dts.Task, number int) {
 	if w.newest.Before(t.RunAt) { // a clock that was set back has shown that time already
 		w.violate("early", "%s starts %v before its time", name, t.RunAt.Sub(wall))
 	}
-	first := t.Delivery == dts.AtMostOnce // its start was decided on before it was written
+	first := p.writesFirst(t) // its start was decided on before it was written
 	if !first && !t.ExpiresAt.IsZero() && wall.After(t.ExpiresAt) && n.flight == 0 {
 		w.violate("expired", "%s starts %v after expires_at", name, wall.Sub(t.ExpiresAt))
 	}
 	if !first && !p.stopAt.IsZero() && time.Now().After(p.stopAt) {
 		w.violate("stop", "%s starts %v after the server began to stop", name, time.Since(p.stopAt))
 	}
-	w.checkStored(t, number, n, wall)
+	w.checkStored(p, t, number, n, wall)
 	w.checkRetry(t, number, n)
 	w.checkLate(p, t, number, n, wall)
 	if t.RecurringTaskID != "" {
@@ -141,9 +141,15 @@ func (w *world) checkStart(p *proc, t *dts.Task, number int) {
 	}
 }
 
+// writesFirst reports whether a start is on the disk before it happens: that of a task which runs at most once, and of one
+// of which an earlier process may have died.
+func (p *proc) writesFirst(t *dts.Task) bool {
+	return t.Delivery == dts.AtMostOnce || t.EligibleAt().Before(p.began)
+}
+
 // checkStored compares a start with what is stored.
-func (w *world) checkStored(t *dts.Task, number int, n *note, wall time.Time) {
-	name, s := w.name(t), w.db.tasks[t.ID]
+func (w *world) checkStored(p *proc, t *dts.Task, number int, n *note, wall time.Time) {
+	name, s, first := w.name(t), w.db.tasks[t.ID], p.writesFirst(t)
 	if n.flight > 0 {
 		return // a request may be changing it
 	}
@@ -154,7 +160,7 @@ func (w *world) checkStored(t *dts.Task, number int, n *note, wall time.Time) {
 		w.violate("stored", "%s starts and is not stored", name)
 	case t.Delivery == dts.AtMostOnce && (s.Status != dts.Running || s.Attempts != number):
 		w.violate("I9", "%s is AT_MOST_ONCE and attempt %d starts before that is stored: it is %s with %d attempts", name, number, s.Status, s.Attempts)
-	case t.Delivery != dts.AtMostOnce && (s.Status != dts.Pending || s.Attempts != number-1):
+	case first && (s.Status != dts.Running || s.Attempts != number), !first && (s.Status != dts.Pending || s.Attempts != number-1):
 		w.violate("stored", "attempt %d of %s starts, and stored it is %s with %d attempts", number, name, s.Status, s.Attempts)
 	case w.newest.Before(s.RunAt):
 		w.violate("early", "%s starts %v before the time that is stored", name, s.RunAt.Sub(wall))
@@ -240,7 +246,7 @@ func (w *world) checkOccurrence(p *proc, t *dts.Task, number int, n *note) {
 		return
 	}
 	for _, o := range p.live {
-		if o.task.RecurringTaskID == t.RecurringTaskID && o.task.ID != t.ID && !w.abreast(o) && !w.later(t, o.task) {
+		if o.task.RecurringTaskID == t.RecurringTaskID && o.task.ID != t.ID && !w.abreast(o) && !w.later(p, t, o.task) {
 			w.violate("overlap", "%s starts while %s runs", name, w.name(o.task))
 		}
 	}
@@ -265,6 +271,6 @@ func (w *world) abreast(r *liveRun) bool {
 
 // later reports whether o, a run that was asked for, be it a trigger or a retry by hand, may have started while the
 // start of t was being written first.
-func (w *world) later(t, o *dts.Task) bool {
-	return t.Delivery == dts.AtMostOnce && (o.Origin != dts.OriginSchedule || w.of(o.ID).touched)
+func (w *world) later(p *proc, t, o *dts.Task) bool {
+	return p.writesFirst(t) && (o.Origin != dts.OriginSchedule || w.of(o.ID).touched)
 }

@@ -155,7 +155,7 @@ func (w *world) launch() {
 		w.trouble()
 		w.log("", "start of process %d", p.epoch)
 		w.db.mu.Unlock()
-		if p.s.Start(context.Background()) == nil {
+		if p.began = w.now(); p.s.Start(context.Background()) == nil {
 			w.db.mu.Lock()
 			if w.calmFrom.Before(time.Now()) {
 				w.trouble()
