@@ -73,7 +73,7 @@ var faults = []fault{
 		edit:  []string{"if l.items[e.TaskID] == nil {", "if len(list) == 0 {", "if place == nil || place.state != inserting {", "if place != nil && len(tasks) == 0 {", "if place.lost {", "if place != nil && place.lost {", "l.take(&c)\n\t\t\tl.release(place)", "l.take(&c)\n\t\t\tif place != nil {\n\t\t\t\tl.release(place)\n\t\t\t}"},
 		wants: "once:|stored:|I9:"},
 	{name: "the start of an AT_MOST_ONCE task is not written first", file: "sched/run.go", quick: true,
-		edit:  []string{"if full, err := r.writeFirst(rec); full != \"\" || err != nil {", "if full, err := \"\", r.ctx.Err(); full != \"\" || err != nil {"},
+		edit:  []string{"first := t.Delivery == dts.AtMostOnce || r.limited()", "first := r.limited()"},
 		wants: "I9:"},
 	{name: "a start of unknown outcome counts as not written", file: "sched/run.go",
 		edit:  []string{"unknown = unknown || dts.CodeOf(err) == dts.ErrUnknown", "unknown = false"},
