@@ -66,18 +66,13 @@ func (h *handler) batch(w http.ResponseWriter, r *http.Request, p auth.Principal
 	if f.Cursor != "" {
 		d.Self = withQuery(base, "cursor", f.Cursor)
 	}
-	page, err := fill(f.Limit, f.Cursor, func(cursor string) (dts.Page[*dts.Task], error) {
-		f.Cursor = cursor
-		return h.Store.Tasks(r.Context(), f)
-	})
+	tasks, next, err := h.taskPage(r.Context(), f, d.Now)
 	if err != nil {
 		return err
 	}
-	for _, t := range page.Items {
-		d.Tasks = append(d.Tasks, taskRow{t, d.Now})
-	}
-	if page.Next != "" {
-		d.Next = withQuery(base, "cursor", page.Next)
+	d.Tasks = tasks
+	if next != "" {
+		d.Next = withQuery(base, "cursor", next)
 	}
 	return h.render(w, http.StatusOK, "batch", d)
 }

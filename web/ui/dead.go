@@ -75,18 +75,13 @@ func (h *handler) dead(w http.ResponseWriter, r *http.Request, p auth.Principal)
 	d.Flash = withCount(d.Flash, q)
 	f := d.tasks(p.TenantID)
 	f.Limit, f.Cursor = deadPerPage, q.Get("cursor")
-	page, err := fill(f.Limit, f.Cursor, func(cursor string) (dts.Page[*dts.Task], error) {
-		f.Cursor = cursor
-		return h.Store.Tasks(r.Context(), f)
-	})
+	tasks, next, err := h.taskPage(r.Context(), f, d.Now)
 	if err != nil {
 		return err
 	}
-	for _, t := range page.Items {
-		d.Tasks = append(d.Tasks, taskRow{t, d.Now})
-	}
-	if page.Next != "" {
-		d.Next = d.url(page.Next)
+	d.Tasks = tasks
+	if next != "" {
+		d.Next = d.url(next)
 	}
 	return h.render(w, http.StatusOK, "dead", d)
 }

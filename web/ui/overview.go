@@ -251,6 +251,18 @@ func (h *handler) listTasks(ctx context.Context, p auth.Principal, q url.Values,
 	return nil
 }
 
+// taskPage reads a page of tasks in the store's order, and where the next one begins; "" on the last.
+func (h *handler) taskPage(ctx context.Context, f dts.TaskFilter, now time.Time) (rows []taskRow, next string, err error) {
+	page, err := fill(f.Limit, f.Cursor, func(cursor string) (dts.Page[*dts.Task], error) {
+		f.Cursor = cursor
+		return h.Store.Tasks(ctx, f)
+	})
+	for _, t := range page.Items {
+		rows = append(rows, taskRow{t, now})
+	}
+	return rows, page.Next, err
+}
+
 // taskRows puts the running tasks first and orders the rest of the page by the time it shows: the store's
 // order is that of creation, and a weekly task was created long before it ran. Pending tasks come soonest
 // first. A task that ended between the two reads is shown once.
