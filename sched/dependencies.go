@@ -161,6 +161,7 @@ func (s *Scheduler) recall(ctx context.Context, changes ...dts.Change) {
 		return
 	}
 	h := s.newHolding(ids, false)
+	h.recalls = true
 	if h.await(ctx) != nil {
 		return // the scheduler ends
 	}

@@ -13,14 +13,15 @@ import (
 // holding is one request for several tasks. It takes them in the order of their ids and waits for one before it takes the
 // next: two that want some of the same tasks can then never wait for each other.
 type holding struct {
-	s      *Scheduler
-	ids    []string // still to be taken
-	wait   bool     // for what others hold
-	taken  []string
-	busy   []string      // a runner has them
-	others []string      // others hold them, and it does not wait for those
-	over   bool          // given up
-	done   chan struct{} // closed when nothing is left to be taken
+	s       *Scheduler
+	ids     []string // still to be taken
+	wait    bool     // for what others hold
+	taken   []string
+	busy    []string      // a runner has them
+	others  []string      // others hold them, and it does not wait for those
+	over    bool          // given up
+	recalls bool          // whoever holds one of the others looks at it anew in the end
+	done    chan struct{} // closed when nothing is left to be taken
 }
 
 func (s *Scheduler) newHolding(ids []string, wait bool) *holding {
@@ -60,7 +61,7 @@ func (h *holding) take(l *loop) {
 				continue
 			case inserting, claiming, deciding, held:
 				if it.state == held && !h.wait {
-					it.recalls = true
+					it.recalls = it.recalls || h.recalls
 					h.others, h.ids = append(h.others, id), h.ids[1:]
 					continue
 				}

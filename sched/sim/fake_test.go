@@ -386,7 +386,10 @@ func (d *database) write(f dts.Fence, recs []*dts.Record) error {
 		if n == nil {
 			if waits || runs && t.Term == r.Term {
 				t.Status, t.Attempts, t.Term, t.Node, t.PickedAt = dts.Running, a.Number, r.Term, a.Node, a.PickedAt
-				t.StartedAt, t.LatenessUS, t.SLAMet = a.StartedAt, r.Task.LatenessUS, r.Task.SLAMet
+				if t.StartedAt = r.Task.StartedAt; t.StartedAt.IsZero() {
+					t.StartedAt = a.StartedAt
+				}
+				t.LatenessUS, t.SLAMet = r.Task.LatenessUS, r.Task.SLAMet
 				d.putAttempt(r)
 			}
 			continue
