@@ -127,10 +127,13 @@ type RecurringTask struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	RequestHash    string `json:"-"` // of the request that carried the idempotency key
 
-	PlanVersion int64     `json:"-"`
-	Replan      int64     `json:"-"` // not 0: a calendar was changed since it was planned
-	PlanAt      time.Time `json:"-"` // when the planner must look again
-	Shard       int       `json:"-"`
+	PlanVersion int64 `json:"-"`
+	// Unreadable says why the stored definition cannot be read; "" of nearly all. Then nothing of it is planned, and all that
+	// can be done with it is to cancel it.
+	Unreadable string    `json:"unreadable,omitempty" doc:"why its stored definition cannot be read: nothing of it is planned; cancel it"`
+	Replan     int64     `json:"-"` // not 0: a calendar was changed since it was planned
+	PlanAt     time.Time `json:"-"` // when the planner must look again
+	Shard      int       `json:"-"`
 }
 
 // Calendars are the names of the calendars that the schedule uses, each once.

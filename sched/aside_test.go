@@ -64,3 +64,44 @@ func TestUnreadableIsSetAside(t *testing.T) {
 		w.atRest()
 	})
 }
+
+// TestUnreadableRecurring: a recurring task whose definition cannot be read is planned no further, and every other one is;
+// it stays as it is stored, and can be cancelled.
+func TestUnreadableRecurring(t *testing.T) {
+	quiet := func(o *sched.Options) { o.Log = slog.New(slog.DiscardHandler) }
+	inWorld(t, quiet, func(w *world) {
+		broken, wrong, paused, healthy := w.every("* * * * *", nil), w.every("* * * * *", nil), w.every("* * * * *", nil), w.every("* * * * *", nil)
+		if _, err := w.s.PauseRecurring(w.ctx, dts.DefaultTenant, paused.ID, time.Time{}, "", "me"); err != nil {
+			t.Fatal(err)
+		}
+		for id, spec := range map[string]string{broken.ID: `{`, wrong.ID: `{"cron": 5}`, paused.ID: `{`} {
+			if _, err := w.db.Apply(w.ctx, store.Stmt{SQL: `UPDATE recurring_tasks SET spec = ? WHERE recurring_task_id = ?`, Args: []any{spec, id}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.restart(0)
+		w.settle(time.Hour)
+		if n := w.recurring(healthy.ID).RunsCount; n < 59 {
+			t.Errorf("the healthy one ran %d times", n)
+		}
+		for _, r := range []*dts.RecurringTask{broken, wrong, paused} {
+			got := w.recurring(r.ID)
+			if !strings.Contains(got.Unreadable, "cannot be read") || got.RunsCount > 20 || got.Name != r.Name {
+				t.Errorf("%q %q ran %d times", got.Name, got.Unreadable, got.RunsCount)
+			}
+			if _, err := w.s.TriggerRecurring(w.ctx, dts.DefaultTenant, r.ID, "me"); dts.CodeOf(err) != dts.ErrConflict {
+				t.Errorf("trigger: %v", err)
+			}
+			if _, err := w.s.PauseRecurring(w.ctx, dts.DefaultTenant, r.ID, time.Time{}, "", "me"); dts.CodeOf(err) != dts.ErrConflict && got.Status == dts.Active {
+				t.Errorf("pause: %v", err)
+			}
+			if got, err := w.s.CancelRecurring(w.ctx, dts.DefaultTenant, r.ID, "me"); err != nil || got.Status != dts.Ended || got.Unreadable == "" {
+				t.Errorf("cancel: %+v, %v", got, err)
+			}
+		}
+		w.settle(time.Hour)
+		if n := w.recurring(healthy.ID).RunsCount; n < 118 {
+			t.Errorf("the healthy one ran %d times", n)
+		}
+	})
+}

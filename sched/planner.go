@@ -175,7 +175,7 @@ func (s *Scheduler) replan(r *dts.RecurringTask) error {
 	})
 	switch {
 	case err == nil || s.o.Refused(err):
-	case dts.CodeOf(err) == dts.ErrInvalid: // as it is now it cannot be planned: nothing is, until a calendar or it is changed
+	case dts.CodeOf(err) == dts.ErrInvalid || r.Unreadable != "": // as it is now it cannot be planned: nothing is, until a calendar or it is changed
 		s.log.Error("a recurring task cannot be planned", "recurring_task", r.ID, "err", err)
 		p := dts.Plan{Old: r, New: without(r)}
 		return s.o.Store.SavePlans(s.ctx, s.fence(), []dts.Plan{p}, s.clock.now())[0]

@@ -152,6 +152,11 @@ func (s *Scheduler) changeRecurring(ctx context.Context, tenant, id string, edit
 	return s.changePlanned(ctx, old, edit)
 }
 
+// unreadable is the error of what cannot be done to a recurring task whose stored definition cannot be read.
+func unreadable(r *dts.RecurringTask) error {
+	return dts.Errorf(dts.ErrConflict, "the recurring task %s: %s; cancel it, and make it anew", r.ID, r.Unreadable)
+}
+
 // changePlanned does that for a caller who holds the plans.
 func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, edit func(r *dts.RecurringTask, now time.Time) (change, error)) (*dts.RecurringTask, error) {
 	tenant, id := old.TenantID, old.ID
@@ -164,6 +169,9 @@ func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, e
 		return old, err
 	}
 	n, boot := e.to, isBoot(e.to)
+	if old.Unreadable != "" && n.Status != dts.Ended {
+		return nil, unreadable(old)
+	}
 	if boot && n.Cron != old.Cron {
 		if err := s.refuseBoot(n); err != nil {
 			return nil, err
@@ -177,7 +185,7 @@ func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, e
 			return nil, err
 		}
 	}
-	if boot {
+	if boot || old.Unreadable != "" {
 		p.New.PlanAt = time.Time{}
 	} else if err := s.planChange(ctx, &p, e, h, now); err != nil {
 		h.release(nil)
@@ -419,6 +427,9 @@ func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor stri
 	}
 	if r.Status == dts.Ended {
 		return nil, dts.Errorf(dts.ErrConflict, "the recurring task is CANCELLED: it cannot be triggered")
+	}
+	if r.Unreadable != "" {
+		return nil, unreadable(r)
 	}
 	t := r.Occurrence(dts.Micros(s.clock.now()), dts.OriginTrigger, s.clock.now())
 	t.CreatedBy = actor

@@ -219,6 +219,9 @@ func (s *Scheduler) calendars(ctx context.Context, tenant string, names []string
 
 // table makes the instants of a recurring task, with the calendars as they are now.
 func (s *Scheduler) table(ctx context.Context, r *dts.RecurringTask) (*timetable.Table, error) {
+	if r.Unreadable != "" {
+		return nil, dts.Errorf(dts.ErrInvalid, "the recurring task %s: %s", r.ID, r.Unreadable)
+	}
 	calendars, err := s.calendars(ctx, r.TenantID, r.Calendars())
 	if err != nil {
 		return nil, err

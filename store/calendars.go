@@ -11,8 +11,8 @@ import (
 )
 
 // usesCalendar is true of a recurring task that uses the calendar of the given name.
-const usesCalendar = `(EXISTS (SELECT 1 FROM json_each(spec, '$.exclude_calendars') WHERE value = ?)
-	OR EXISTS (SELECT 1 FROM json_each(spec, '$.require_calendars') WHERE value = ?))`
+const usesCalendar = `(EXISTS (SELECT 1 FROM json_each(iif(json_valid(spec), spec, '{}'), '$.exclude_calendars') WHERE value = ?)
+	OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(spec), spec, '{}'), '$.require_calendars') WHERE value = ?))`
 
 // changedRules says that calendars or blackouts are others than before. Every server looks at it now and then: see
 // TimeRules.

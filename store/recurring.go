@@ -147,7 +147,7 @@ func (s *Store) PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[s
 	paused := map[string]dts.Pause{}
 	low, high := halves(shards)
 	err := s.query(ctx, "read paused recurring tasks", OwnWrites, Stmt{
-		`SELECT recurring_task_id, shard, paused_until, coalesce(pause_note, ''), coalesce(json_extract(spec, '$.paused_by'), '') FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
+		`SELECT recurring_task_id, shard, paused_until, coalesce(pause_note, ''), coalesce(iif(json_valid(spec), json_extract(spec, '$.paused_by'), NULL), '') FROM recurring_tasks WHERE status = 'PAUSED'` + inShards, []any{low, high}},
 		func(r scanner) error {
 			var id, note, by string
 			var p dts.Pause
@@ -162,7 +162,7 @@ func (s *Store) PausedRecurring(ctx context.Context, shards dts.ShardSet) (map[s
 
 // BootRecurring returns the active recurring tasks that run at every boot.
 func (s *Store) BootRecurring(ctx context.Context) ([]*dts.RecurringTask, error) {
-	return s.recurring(ctx, "read boot tasks", `WHERE status = 'ACTIVE' AND json_extract(spec, '$.cron') = '@reboot' ORDER BY seq`)
+	return s.recurring(ctx, "read boot tasks", `WHERE status = 'ACTIVE' AND iif(json_valid(spec), json_extract(spec, '$.cron'), NULL) = '@reboot' ORDER BY seq`)
 }
 
 // SavePlans applies planning steps, each atomic by itself. The errors are in the order of the plans:
@@ -218,9 +218,17 @@ const (
 
 	// The counts are left alone: finishing runs moves them.
 	updateRecurring = `UPDATE recurring_tasks SET status = ?, name = ?, plan_version = ?, planned_through = ?, plan_at = ?,
-			paused_at = ?, paused_until = ?, pause_note = ?, updated_at = ?, spec = ?, replan = ?
+			paused_at = ?, paused_until = ?, pause_note = ?, updated_at = ?, spec = coalesce(?, spec), replan = ?
 		WHERE recurring_task_id = ?`
 )
+
+// readableSpec is what is stored of a definition. What could not be read stays as it is.
+func readableSpec(r *dts.RecurringTask) any {
+	if r.Unreadable != "" {
+		return nil
+	}
+	return encodeRecurring(r)
+}
 
 // planStmts is the batch of some plans. Its last statements, rippling many, tell the dependents of what they end or delete.
 func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) (batch []Stmt, rippling int) {
@@ -247,7 +255,7 @@ func planStmts(f dts.Fence, plans []dts.Plan, now time.Time) (batch []Stmt, ripp
 		}
 		batch = append(batch, Stmt{updateRecurring, []any{
 			string(n.Status), n.Name, n.PlanVersion, n.PlannedThrough.UnixMicro(), micros(n.PlanAt),
-			micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), encodeRecurring(n), n.Replan, n.ID}})
+			micros(n.PausedAt), micros(n.PausedUntil), orNull(n.PauseNote), n.UpdatedAt.UnixMicro(), readableSpec(n), n.Replan, n.ID}})
 	}
 	batch[0] = fence(f, claims(f, shards...))
 	slices.SortStableFunc(insert, func(a, b *dts.Task) int { return a.RunAt.Compare(b.RunAt) })

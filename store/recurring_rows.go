@@ -67,7 +67,8 @@ func scanRecurring(row scanner) (*dts.RecurringTask, error) {
 	}
 	var d storedRecurring
 	if err := json.Unmarshal([]byte(spec), &d); err != nil {
-		return nil, fmt.Errorf("read recurring task %s: %w", r.ID, err)
+		d = storedRecurring{Spec: dts.Spec{Name: r.Name}}
+		r.Unreadable = "its definition cannot be read: " + err.Error()
 	}
 	r.Spec, r.Schedule = d.Spec, d.Schedule
 	r.CatchUpMode, r.MisfireAfterSeconds, r.OverlapPolicy = d.CatchUpMode, d.MisfireAfterSeconds, d.OverlapPolicy

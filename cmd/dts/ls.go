@@ -275,7 +275,11 @@ func (a *app) recurringTable(list []*dts.RecurringTask) {
 		if !r.LastRunAt.IsZero() {
 			last = a.status(string(r.LastStatus)) + " " + relative(r.LastRunAt, now)
 		}
-		rows = append(rows, []string{name, shortSchedule(&r.Schedule), next, last, fmt.Sprint(r.RunsCount)})
+		schedule := shortSchedule(&r.Schedule)
+		if r.Unreadable != "" {
+			schedule = "cannot be read"
+		}
+		rows = append(rows, []string{name, schedule, next, last, fmt.Sprint(r.RunsCount)})
 	}
 	a.table([]string{"RECURRING", "SCHEDULE", "NEXT", "LAST RUN", "RUNS"}, rows, 0)
 	if len(byID) > 0 {

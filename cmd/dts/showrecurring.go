@@ -28,7 +28,7 @@ func (a *app) showRecurring(ctx context.Context, l *link, r *dts.RecurringTask, 
 		}{r, append([]*dts.Task{}, next...), append([]dts.Occurrence{}, ledger...)})
 	}
 	var p *dts.Preview
-	if r.Status == dts.Active {
+	if r.Status == dts.Active && r.Unreadable == "" {
 		if p, err = l.Preview(ctx, api.PreviewRequest{RecurringTaskID: r.ID, Count: shownNext}); err != nil {
 			return err
 		}
@@ -93,6 +93,10 @@ func (l *link) pastOccurrences(ctx context.Context, id string, now time.Time, li
 
 func (a *app) printRecurring(r *dts.RecurringTask, next []dts.PreviewInstant) {
 	a.printf("%s  %s\n", a.bold(displayName(&r.Spec)), a.status(string(r.Status)))
+	if r.Unreadable != "" {
+		a.facts([]fact{{"Id", r.ID}, {"Unreadable", clean(r.Unreadable) + "; nothing of it is planned: cancel it, and make it anew"}})
+		return
+	}
 	loc := a.zoneOfTask(r)
 	list := append([]fact{{"Id", r.ID}, {"About", clean(r.Description)}, {"Runs", target(&r.Spec)}}, details(&r.Spec)...)
 	list = append(list, fact{"Schedule", a.scheduleText(&r.Schedule)})
