@@ -58,7 +58,7 @@ rqlited: .cache/rqlited ## build .cache/rqlited for the tests, if it is not ther
 .PHONY: race vet staticcheck fmt-check cross
 # SQLite is C code in the form of Go: watched too, it is six times as slow, and its memory is its own.
 race: ## run the tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -gcflags='modernc.org/sqlite/...=-race=false' -short -timeout 15m $(RACE)
+	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -short -timeout 15m $(RACE)
 
 vet: ## run go vet, for each operating system
 	go vet -pgo=off ./...

@@ -24,6 +24,9 @@ import (
 // DTS_CLUSTER_SEED runs one alone.
 func TestClusterRandom(t *testing.T) {
 	first, n := uint64(1), 12
+	if testing.Short() {
+		n = 4
+	}
 	if v, err := strconv.Atoi(os.Getenv("DTS_CLUSTER_SEEDS")); err == nil {
 		n = v
 	}
