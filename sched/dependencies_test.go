@@ -309,7 +309,7 @@ func TestDependencyParentAgain(t *testing.T) {
 func TestDependencyAcrossServers(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		inCluster(t, 2, func(c *cluster) {
-			c.deaf = deaf
+			c.setDeaf(deaf)
 			time.Sleep(30 * time.Second)
 			one, two := c.nodes[0], c.nodes[1]
 			one.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {

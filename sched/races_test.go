@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,13 +13,13 @@ import (
 // lateAnswers is a store between whose look at a line and the answer something happens.
 type lateAnswers struct {
 	sched.Store
-	meanwhile func(tasks []*dts.Task, taken int) ([]*dts.Task, int) // what is answered
+	meanwhile atomic.Pointer[func(tasks []*dts.Task, taken int) ([]*dts.Task, int)] // what is answered
 }
 
 func (s *lateAnswers) InLine(ctx context.Context, k dts.LineKey, limit int) ([]*dts.Task, int, error) {
 	tasks, taken, err := s.Store.InLine(ctx, k, limit)
-	if f := s.meanwhile; f != nil {
-		tasks, taken = f(tasks, taken)
+	if f := s.meanwhile.Load(); f != nil {
+		tasks, taken = (*f)(tasks, taken)
 	}
 	return tasks, taken, err
 }
@@ -38,15 +39,16 @@ func TestVerbWhileALineIsRead(t *testing.T) {
 				w.settle(time.Second)
 				second := w.add(0, func(k *dts.Task) { k.Queue = "q" })
 				w.settle(8 * time.Second)
-				st.meanwhile = func(tasks []*dts.Task, taken int) ([]*dts.Task, int) {
+				meanwhile := func(tasks []*dts.Task, taken int) ([]*dts.Task, int) {
 					if len(tasks) > 0 && w.task(first.ID).Status == dts.Success {
-						st.meanwhile = nil
+						st.meanwhile.Store(nil)
 						w.do(second.ID, verb)
 					}
 					return tasks, taken
 				}
+				st.meanwhile.Store(&meanwhile)
 				w.settle(time.Minute)
-				if st.meanwhile != nil {
+				if st.meanwhile.Load() != nil {
 					t.Fatal("the line was not read")
 				}
 				if n := len(w.run.list()); n != 1 {
@@ -82,7 +84,7 @@ func TestEndWhileALineIsRead(t *testing.T) {
 		}
 		var old *dts.Task
 		answers := 0
-		st.meanwhile = func(tasks []*dts.Task, taken int) ([]*dts.Task, int) {
+		meanwhile := func(tasks []*dts.Task, taken int) ([]*dts.Task, int) {
 			if len(tasks) > 0 && tasks[0].ID == all[1].ID {
 				was := *tasks[0]
 				old = &was
@@ -93,6 +95,7 @@ func TestEndWhileALineIsRead(t *testing.T) {
 			}
 			return tasks, taken
 		}
+		st.meanwhile.Store(&meanwhile)
 		w.settle(2 * time.Minute)
 		if answers == 0 {
 			t.Fatal("the line was not read")
@@ -152,13 +155,13 @@ func TestRetryOfAParentWhileAVerbHasTheChild(t *testing.T) {
 // lateLoads is a store between whose look at what is due and the answer something happens.
 type lateLoads struct {
 	sched.Store
-	meanwhile func(list []dts.Entry)
+	meanwhile atomic.Pointer[func(list []dts.Entry)]
 }
 
 func (s *lateLoads) LoadDue(ctx context.Context, shards dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error) {
 	list, err := s.Store.LoadDue(ctx, shards, queues, after, through, limit)
-	if f := s.meanwhile; f != nil {
-		f(list)
+	if f := s.meanwhile.Load(); f != nil {
+		(*f)(list)
 	}
 	return list, err
 }
@@ -169,17 +172,18 @@ func TestMoveToAPausedQueueWhileItIsRead(t *testing.T) {
 	inWorld(t, func(o *sched.Options) { st.Store, o.Store = o.Store, st }, func(w *world) {
 		w.pauseQueue("b")
 		k := w.add(15*time.Minute, func(k *dts.Task) { k.Queue = "a" })
-		st.meanwhile = func(list []dts.Entry) {
+		meanwhile := func(list []dts.Entry) {
 			if len(list) > 0 {
-				st.meanwhile = nil
+				st.meanwhile.Store(nil)
 				queue := "b"
 				if _, err := w.s.ModifyTask(w.ctx, dts.DefaultTenant, k.ID, dts.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Queue: &queue}}); err != nil {
 					t.Error(err)
 				}
 			}
 		}
+		st.meanwhile.Store(&meanwhile)
 		w.settle(time.Hour)
-		if st.meanwhile != nil {
+		if st.meanwhile.Load() != nil {
 			t.Fatal("it was not read")
 		}
 		if n := len(w.run.list()); n != 0 {
