@@ -23,6 +23,13 @@ func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, n
 			fresh = append(fresh, n)
 		}
 	}
+	if len(changes) > 1 { // what is retried runs, also where what it depends on is retried with it
+		for i := range changes {
+			if c := &changes[i]; c.New != nil && c.Old.Status.Terminal() && c.New.Status == dts.Pending {
+				batch = appendOverride(batch, c.New.ID, true, now)
+			}
+		}
+	}
 	batch[0] = fence(f, claims(f, shards...))
 	edges, rippling := newEdges(fresh)
 	told := changeRipple(changes, now)

@@ -411,7 +411,7 @@ func (h *history) changeMany(t *rapid.T) request {
 				m.do(v.Verb(), n)
 			}
 			for _, n := range retried {
-				m.tasks[n].waits = false // it runs, whatever else is retried with it
+				m.override(n, dts.DependencyOpen, dts.DependencyFailed) // it runs, whatever else is retried with it
 			}
 			return ""
 		},
