@@ -548,7 +548,7 @@ func TestClusterLimitFaults(t *testing.T) {
 		}
 		var all []*dts.Task
 		for i := range 20 {
-			all = append(all, c.nodes[i%2].add(time.Duration(i), keyed("a", 2)))
+			all = append(all, c.nodes[i%2].add(time.Second+time.Duration(i), keyed("a", 2))) // none starts, and no answer is lost, while they are created
 		}
 		time.Sleep(90 * time.Second)
 		synctest.Wait()

@@ -5,9 +5,8 @@ import "time"
 const (
 	retainEvery = time.Minute
 	oldEvery    = time.Hour // what is deleted for its age only, and is not much
-	retainChunk = 500
-	retainPause = 20 * time.Millisecond // between two chunks, so that fires go first
-	fullPause   = time.Second           // between two attempts to make room
+	retainChunk = 100
+	fullPause   = time.Second // between two attempts to make room
 )
 
 // retainLoop deletes old rows in small steps and does the database's housekeeping. When a write finds the disk
@@ -15,7 +14,7 @@ const (
 func (s *Scheduler) retainLoop() {
 	tick := time.NewTicker(retainEvery)
 	defer tick.Stop()
-	k := &keeper{s: s}
+	k := &keeper{s: s, rest: mostRest}
 	var oldAt time.Time
 	for {
 		select {
@@ -23,13 +22,13 @@ func (s *Scheduler) retainLoop() {
 			return
 		case <-tick.C:
 			now := s.clock.now()
-			s.retain(k, now)
+			s.retain(k, now, false)
 			if !now.Before(oldAt) {
 				k.old(now)
 				oldAt = now.Add(oldEvery)
 			}
 		case <-s.keeps:
-			s.retain(k, s.clock.now())
+			s.retain(k, s.clock.now(), false)
 		case <-s.full:
 			if _, err := s.o.Store.Fault(); err == nil {
 				continue
@@ -37,7 +36,7 @@ func (s *Scheduler) retainLoop() {
 			if s.o.OnFull != nil {
 				s.o.OnFull()
 			}
-			s.retain(k, s.clock.now())
+			s.retain(k, s.clock.now(), true)
 			k.old(s.clock.now()) // also finds out whether there is room again
 			select {
 			case <-s.ctx.Done():
@@ -49,9 +48,11 @@ func (s *Scheduler) retainLoop() {
 	}
 }
 
-func (s *Scheduler) retain(k *keeper, now time.Time) {
+func (s *Scheduler) retain(k *keeper, now time.Time, hurry bool) {
 	if s.retains() {
+		k.begin(hurry)
 		k.look(now)
+		k.end()
 	} else {
 		k.recount = time.Time{} // when it is up to this server again, what it has counted is old
 	}

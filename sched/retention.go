@@ -12,7 +12,7 @@ import (
 // once, soon after its end; to find what has to go, each limit has a mark of its own that only moves on. So what is kept is
 // not looked at again, but for a new count now and then: who deletes or retries a finished task tells nobody here.
 const (
-	retainCount = 1000             // finished tasks that are counted at once
+	retainCount = 500              // finished tasks that are counted at once
 	recount     = 6 * time.Hour    // how often all are counted again
 	settled     = 10 * time.Second // what ended more recently is counted the next time: it may not all be on the disk
 )
@@ -60,6 +60,10 @@ type keeper struct {
 	own      map[dts.QueueKey]dts.Retention
 	kept     map[dts.QueueKey]*kept // of queues with a retention of their own, and of tenants, whose Name is ""
 	skipMark dts.SkipMark
+
+	rest    time.Duration // after each step, times as long as that took
+	began   time.Time     // this round, or since rest was last changed
+	stepped time.Time     // when the step that is being done began
 }
 
 // kept is what is stored of a queue or a tenant.
@@ -170,14 +174,45 @@ func (k *keeper) cut(key dts.QueueKey, limit dts.Retention, now time.Time) {
 	}
 }
 
+// After each step retention rests, mostRest times as long as the step took: what a few per cent of a processor do is not
+// felt where a task is due. A round that takes longer than until the next one has more to do than that, and rests half as
+// long from then on; one that is soon done lets the next rest longer again.
+const (
+	mostRest  = 32
+	soonDone  = retainEvery / 4
+	shortStep = time.Millisecond // shorter ones count as that, and longer ones than longStep as that
+	longStep  = 10 * time.Millisecond
+)
+
+// begin begins a round of small steps.
+func (k *keeper) begin(hurry bool) {
+	k.stepped = time.Now()
+	k.began = k.stepped
+	if hurry {
+		k.rest = 1
+	}
+}
+
+// end ends it.
+func (k *keeper) end() {
+	if time.Since(k.began) < soonDone {
+		k.rest = min(2*k.rest, mostRest)
+	}
+}
+
 // pause lets fires go first. False: the scheduler ends, or others do this now.
 func (k *keeper) pause() bool {
+	now := time.Now()
+	if now.Sub(k.began) > retainEvery {
+		k.rest, k.began = max(k.rest/2, 1), now
+	}
 	select {
 	case <-k.s.ctx.Done():
 		return false
-	case <-time.After(retainPause):
-		return k.s.retains()
+	case <-time.After(k.rest * min(max(now.Sub(k.stepped), shortStep), longStep)):
 	}
+	k.stepped = time.Now()
+	return k.s.retains()
 }
 
 // old deletes what goes for its age only, and is not much.
