@@ -275,7 +275,7 @@ func (h *history) dependOn(t *rapid.T) request {
 	n := h.some(t, func(m *model, n int) bool { return m.unstarted(m.tasks[n]) })
 	on := h.parents(t, nil)
 	if len(on) == 0 {
-		t.Skip("on nothing")
+		t.Skip("another step is drawn: there is nothing to depend on")
 	}
 	var list []dts.DependsOn
 	for _, parent := range slices.Sorted(maps.Keys(on)) {
@@ -295,7 +295,7 @@ func (h *history) dependOn(t *rapid.T) request {
 func (h *history) dependLess(t *rapid.T) request {
 	list := h.m.pairs()
 	if len(list) == 0 {
-		t.Skip("nothing depends on anything")
+		t.Skip("another step is drawn: no task depends on another one")
 	}
 	if fit := slices.DeleteFunc(slices.Clone(list), func(p pair) bool { return h.m.clone().removeDependency(p.child, p.parent) != "" }); len(fit) > 0 && uniform(t, "fit", 4) > 0 {
 		list = fit
@@ -354,7 +354,7 @@ func (h *history) some(t *rapid.T, fit func(m *model, n int) bool) int {
 		list = others
 	}
 	if len(list) == 0 {
-		t.Skip("there is none")
+		t.Skip("another step is drawn: there is no task yet that it could be about")
 	}
 	return pick(t, "task", list...)
 }
@@ -388,7 +388,7 @@ func (h *history) changeMany(t *rapid.T) request {
 		}
 	}
 	if len(list) == 0 {
-		t.Skip("there is none")
+		t.Skip("another step is drawn: there is no task yet that it could be about")
 	}
 	return request{
 		kind: "bulk " + string(v), text: fmt.Sprintf("%s tasks %v", v, list),
@@ -441,7 +441,7 @@ func (h *history) end(t *rapid.T) request {
 		}
 	}
 	if len(list) == 0 {
-		t.Skip("nothing runs")
+		t.Skip("another step is drawn: nothing runs that could end")
 	}
 	n := pick(t, "task", list...)
 	e := pick(t, "ending", succeeds, succeeds, fails, fails, fatal)
