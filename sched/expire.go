@@ -10,7 +10,7 @@ import (
 // in a line, for a dependency, for a queue that is paused. What is about to start is looked at by dispatch as well.
 
 // expireEvery is how often the store is asked for what has expired.
-const expireEvery = 4 * time.Second
+const expireEvery = 2 * time.Second
 
 func (s *Scheduler) expireLoop() {
 	tick := time.NewTicker(expireEvery)

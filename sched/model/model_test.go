@@ -121,7 +121,7 @@ func (m *model) sweep(t *task) time.Time {
 	return m.up.Add(later(later(t.expires, m.up), m.now).Sub(m.up).Truncate(sweepEvery) + sweepEvery)
 }
 
-const sweepEvery = 4 * time.Second // as sched: no instant at which a step begins is the first one after something expired
+const sweepEvery = 2 * time.Second
 
 // expire skips tasks, all at once.
 func (m *model) expire(list ...int) {
