@@ -198,6 +198,7 @@ func (m *model) writes(list ...int) bool {
 // end ends the attempt that runs.
 func (m *model) end(n int, e ending) {
 	t := m.tasks[n]
+	t.waits = false // also where reopen came just after its start
 	last := &t.attempts[len(t.attempts)-1]
 	switch e {
 	case succeeds:
@@ -229,6 +230,7 @@ func (m *model) lose(written func(*task) bool) {
 			}
 			continue
 		}
+		t.waits = false
 		t.attempts[len(t.attempts)-1] = dts.AttemptLost
 		if t.once || len(t.attempts) >= max(t.max, 3) { // three times at least once is promised
 			t.status = dts.Failed
