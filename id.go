@@ -20,6 +20,11 @@ func NewID(now time.Time) string {
 	binary.BigEndian.PutUint64(b[:8], uint64(ms)<<16)
 	binary.BigEndian.PutUint16(b[6:8], uint16((ns%1e6)<<12/1e6))
 	rand.Read(b[8:])
+	return formatID(b)
+}
+
+// formatID makes the text form of an id, and marks it as a UUID version 7.
+func formatID(b [16]byte) string {
 	b[6] = b[6]&0x0f | 0x70
 	b[8] = b[8]&0x3f | 0x80
 	var s [36]byte

@@ -19,6 +19,7 @@ type TargetType string
 const (
 	HTTPCallback TargetType = "HTTP_CALLBACK"
 	Command      TargetType = "COMMAND"
+	WorkflowRun  TargetType = "WORKFLOW" // a run of a workflow; the scheduler itself does it
 )
 
 // HTTPTarget is the target_config of HTTP_CALLBACK: one request. Any 2xx answer is a success, unless
@@ -90,12 +91,12 @@ var reservedHeaders = []string{"idempotency-key", "x-dts-attempt", "x-dts-schedu
 
 func checkTarget(f *fieldErrors, s *Spec) {
 	switch s.TargetType {
-	case HTTPCallback, Command:
+	case HTTPCallback, Command, WorkflowRun:
 	case "":
-		f.add("target_type", "is missing; use HTTP_CALLBACK or COMMAND")
+		f.add("target_type", "is missing; use HTTP_CALLBACK, COMMAND or WORKFLOW")
 		return
 	default:
-		f.add("target_type", "%q is not known; use HTTP_CALLBACK or COMMAND", clip(string(s.TargetType)))
+		f.add("target_type", "%q is not known; use HTTP_CALLBACK, COMMAND or WORKFLOW", clip(string(s.TargetType)))
 		return
 	}
 	if len(s.TargetConfig) == 0 || string(s.TargetConfig) == "null" {
@@ -106,10 +107,13 @@ func checkTarget(f *fieldErrors, s *Spec) {
 		f.add("target_config", "is %d bytes long; at most %d are allowed", len(s.TargetConfig), MaxTargetBytes)
 		return
 	}
-	if s.TargetType == HTTPCallback {
+	switch s.TargetType {
+	case HTTPCallback:
 		checkHTTP(f, s)
-	} else {
+	case Command:
 		checkCommand(f, s)
+	case WorkflowRun:
+		checkWorkflow(f, s)
 	}
 }
 

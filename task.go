@@ -103,8 +103,8 @@ type Spec struct {
 	Labels         map[string]string `json:"labels,omitempty" doc:"at most 32, to filter by"`
 	Queue          string            `json:"queue,omitempty" doc:"default: default"`
 	Priority       Priority          `json:"priority,omitempty" enum:"HIGH,MEDIUM,LOW" doc:"default: MEDIUM"`
-	TargetType     TargetType        `json:"target_type" enum:"HTTP_CALLBACK,COMMAND" doc:"what to run"`
-	TargetConfig   json.RawMessage   `json:"target_config" doc:"its details; see HTTPTarget and CommandTarget"`
+	TargetType     TargetType        `json:"target_type" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW" doc:"what to run"`
+	TargetConfig   json.RawMessage   `json:"target_config" doc:"its details; see HTTPTarget, CommandTarget and WorkflowTarget"`
 	Retry          Retry             `json:"retry,omitzero" doc:"default: that of its queue, else 3 attempts, EXPONENTIAL from 1 s"`
 	RetryDefault   bool              `json:"-"` // of what is being created: none was given
 	Delivery       Delivery          `json:"delivery,omitempty" enum:"AT_LEAST_ONCE,AT_MOST_ONCE" doc:"default: AT_LEAST_ONCE"`
@@ -173,7 +173,11 @@ type Task struct {
 	DependsMode         DependencyMode    `json:"depends_mode,omitempty" enum:"ALL,ANY" doc:"how many of its dependencies it needs; default: ALL"`
 	OnDependencyFailure DependencyFailure `json:"on_dependency_failure,omitempty" enum:"SKIP,FAIL" doc:"what it becomes when they cannot be met; default: SKIP"`
 	DependsOn           []DependsOn       `json:"-"` // of a task that is being created
+	Inputs              []string          `json:"inputs,omitempty" doc:"names of tasks it depends on whose output it gets"`
 	Unresolved          int               `json:"unresolved_dependencies_count" doc:"dependencies that are still open; it starts when there are none"`
+
+	WorkflowID string `json:"workflow_id,omitempty" doc:"the run of a workflow of which it is a step"`
+	Step       string `json:"step,omitempty" doc:"which step"`
 
 	DedupeKey    string       `json:"dedupe_key,omitempty" doc:"at most one unfinished task of a tenant has it"`
 	DedupePolicy DedupePolicy `json:"-"` // of a task that is being created
@@ -213,7 +217,7 @@ type TaskTemplatePatch struct {
 	Labels         map[string]string `json:"labels,omitempty" doc:"replaces all labels"`
 	Queue          *string           `json:"queue,omitempty"`
 	Priority       *Priority         `json:"priority,omitempty" enum:"HIGH,MEDIUM,LOW"`
-	TargetType     *TargetType       `json:"target_type,omitempty" enum:"HTTP_CALLBACK,COMMAND"`
+	TargetType     *TargetType       `json:"target_type,omitempty" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW"`
 	TargetConfig   json.RawMessage   `json:"target_config,omitempty"`
 	Retry          *Retry            `json:"retry,omitempty"`
 	TimeoutSeconds *float64          `json:"timeout_seconds,omitempty"`

@@ -104,6 +104,13 @@ func (t *Task) Normalize(now time.Time) error {
 	}
 	checkText(&f, "created_by", t.CreatedBy, MaxName)
 	t.normalizeDependencies(&f)
+	checkInputs(&f, "", &t.Spec, t.Inputs)
+	if len(t.Inputs) > len(t.DependsOn) && t.WorkflowID == "" {
+		f.add("inputs", "has %d entries, and it depends on %d tasks; each input is the output of one of those", len(t.Inputs), len(t.DependsOn))
+	}
+	if t.IsRun() && t.DependsMode == DependsAny {
+		f.add("depends_mode", "is ANY; the run of a workflow waits for all that it depends on")
+	}
 	t.normalizeDedupe(&f)
 	t.Status, t.CreatedAt = Pending, now
 	t.MaxAttempts = t.Retry.MaxAttempts
