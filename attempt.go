@@ -65,7 +65,8 @@ const OutputKept = 64 << 10
 // Job is one attempt that a runner is asked to make.
 type Job struct {
 	Task   *Task
-	Number int // attempt number
+	Number int               // attempt number
+	Inputs map[string]string // what the tasks have printed that its Inputs name
 	// Started is called at most once, by commands only, as soon as the process runs.
 	Started func(Process)
 	// Controls is called at most once, by commands only, right after Started, with what can hold the run up; nil where

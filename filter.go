@@ -15,6 +15,7 @@ type TaskFilter struct {
 	CreatedBy       string
 	RecurringTaskID string
 	BatchID         string
+	WorkflowID      string // steps of this run of a workflow
 	DedupeKey       string
 	ConcurrencyKey  string
 	WaitsFor        Reason    // PENDING tasks that it keeps from starting
@@ -28,7 +29,7 @@ type TaskFilter struct {
 // Selects reports whether the filter leaves out anything of its tenant.
 func (f *TaskFilter) Selects() bool {
 	return len(f.IDs) > 0 || len(f.Statuses) > 0 || f.Queue != "" || f.Name != "" || f.NamePrefix != "" || f.Error != "" || len(f.Labels) > 0 ||
-		f.CreatedBy != "" || f.RecurringTaskID != "" || f.BatchID != "" || f.DedupeKey != "" || f.ConcurrencyKey != "" || f.WaitsFor != "" ||
+		f.CreatedBy != "" || f.RecurringTaskID != "" || f.BatchID != "" || f.WorkflowID != "" || f.DedupeKey != "" || f.ConcurrencyKey != "" || f.WaitsFor != "" ||
 		!f.From.IsZero() || !f.To.IsZero() || !f.EndedBefore.IsZero()
 }
 

@@ -102,3 +102,10 @@ func checkHoles(f *fieldErrors, field, text string, named map[string]bool) {
 		}
 	}
 }
+
+// Input is what a task that another one depends on has printed in its last attempt.
+type Input struct {
+	Name   string // of the task, or of the step
+	TaskID string
+	Output Output // Head may be shorter than Total
+}

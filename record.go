@@ -77,6 +77,12 @@ type Change struct {
 
 	DependsOn []DependsOn // from now on, too
 	Undepend  string      // the parent on which it does not depend any more
+
+	// Again is for a task that has ended and is PENDING again, and says what has become of each of its dependencies: it waits
+	// for those that are OPEN. nil: it runs whatever it depends on.
+	Again []Dependency
+	// Resolved asserts that it does not wait for anything.
+	Resolved bool
 }
 
 // Plan is one atomic step of planning a recurring task. Old is what it must still be (its plan_version,

@@ -97,6 +97,7 @@ func (s *Scheduler) bulkSome(ctx context.Context, c *dts.BulkChange, tasks []*dt
 
 // changeHeld does a bulk verb to tasks that are held, in one batch, and gives them back. It returns how many it
 // changed; or, where the batch was refused because one of them has changed meanwhile, those that are left to be done one by one.
+// Those are also the runs of workflows, whose steps it concerns too.
 func (s *Scheduler) changeHeld(ctx context.Context, c *dts.BulkChange, ids []string) (again []string, n int, err error) {
 	if len(ids) == 0 {
 		return nil, 0, nil
@@ -125,13 +126,17 @@ func (s *Scheduler) changeHeld(ctx context.Context, c *dts.BulkChange, ids []str
 		if err != nil {
 			continue
 		}
+		if concernsRun(t, c.Verb.Verb()) {
+			again = append(again, t.ID)
+			continue
+		}
 		if x := s.effect(t, effect, c.Actor); x.Old != nil {
 			s.unclaim(x.New)
 			changes = append(changes, x)
 		}
 	}
 	if len(changes) == 0 {
-		return nil, 0, nil
+		return again, 0, nil
 	}
 	write, err := begun(ctx)
 	if err != nil {
@@ -144,7 +149,7 @@ func (s *Scheduler) changeHeld(ctx context.Context, c *dts.BulkChange, ids []str
 			s.changed(x, changed)
 		}
 		s.recall(write, changes...)
-		return nil, len(changes), nil
+		return again, len(changes), nil
 	case s.o.Refused(err):
 		for _, x := range changes {
 			again = append(again, x.Old.ID)

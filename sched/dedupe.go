@@ -44,6 +44,10 @@ func (s *Scheduler) replaceOne(ctx context.Context, t *dts.Task, id string) (don
 	if !s.responsible(other) {
 		return false, notMine("task", id)
 	}
+	if other.RunStarted() && other.Status == dts.Pending {
+		_, err := s.DoTask(ctx, t.TenantID, id, dts.Cancel, t.CreatedBy)
+		return false, err
+	}
 	running, err := s.hold(ctx, id)
 	if err != nil {
 		return false, err
@@ -69,7 +73,7 @@ func (s *Scheduler) replaceOne(ctx context.Context, t *dts.Task, id string) (don
 	if other.Status == dts.Running || !s.holds(other.Shard) {
 		return false, notMine("task", id)
 	}
-	if other.Status != dts.Pending {
+	if other.Status != dts.Pending || other.RunStarted() {
 		return false, nil
 	}
 	var placed bool

@@ -13,12 +13,14 @@ func (l *loop) due(it *item, now time.Time) {
 	l.see(it, now)
 	t := it.task
 	planned := t.Origin == dts.OriginSchedule && t.Attempts == 0
-	if t.WaitsFor == "" { // else it was counted before it waited
+	if t.WaitsFor == "" && !t.IsRun() { // else it was counted before it waited
 		l.s.loads.arrived(t.TenantID, t.Queue, now)
 	}
 	switch {
 	case t.Unreadable != "":
 		l.setAside(it)
+	case t.RunStarted():
+		l.runStep(it) // its steps have ended: nothing keeps it from being judged
 	case planned && !it.MissAt.IsZero() && it.MissAt.Before(now): // the machine slept, or the clock was stepped
 		l.count(it, -1)
 		l.miss(it)
@@ -39,6 +41,10 @@ func (l *loop) toReady(it *item, now time.Time) {
 	f := l.flowOf(it)
 	if f.paused {
 		l.leaveUnstarted(it)
+		return
+	}
+	if it.task.IsRun() {
+		l.runStep(it)
 		return
 	}
 	it.state = ready

@@ -38,6 +38,9 @@ type line struct {
 
 // slotsOf is what a task needs to start.
 func (l *loop) slotsOf(t *dts.Task) (list []dts.Slot) {
+	if t.IsRun() {
+		return nil // its steps need some
+	}
 	if t.ConcurrencyKey != "" {
 		list = append(list, dts.Slot{Line: dts.KeyLine(t.ConcurrencyKey), Limit: max(t.ConcurrencyLimit, 1)})
 	}

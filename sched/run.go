@@ -67,7 +67,12 @@ func (s *Scheduler) execute(it *item, r *run) {
 	}
 	s.o.Failpoint("before-run")
 	start := time.Now() // for the monotonic duration; the wall clock is begin's
-	out := s.o.Runner.Run(r.ctx, dts.Job{Task: r.task, Number: r.number, Started: r.started, Controls: s.controlsFor(it, r)})
+	var out dts.Outcome
+	if inputs, bad := s.inputs(r); bad != nil {
+		out = *bad
+	} else {
+		out = s.o.Runner.Run(r.ctx, dts.Job{Task: r.task, Number: r.number, Inputs: inputs, Started: r.started, Controls: s.controlsFor(it, r)})
+	}
 	s.o.Failpoint("after-run")
 	rec := r.end(out, time.Since(start))
 	s.in.post(func(l *loop) { l.callEnded(it, &rec.Attempt); l.ended(it) })

@@ -49,6 +49,10 @@ type Store interface {
 	DependsOn(ctx context.Context, tenant, child, parent string) (bool, error)
 	Reopened(ctx context.Context, parents []string) ([]string, error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
+	StartRun(ctx context.Context, f dts.Fence, old, n *dts.Task, steps []*dts.Task) error
+	Steps(ctx context.Context, tenant, run string) ([]*dts.Task, error)
+	StepEdges(ctx context.Context, run string) ([]dts.Dependency, error)
+	Inputs(ctx context.Context, t *dts.Task, limit int) ([]dts.Input, error)
 	LoadDue(ctx context.Context, shards dts.ShardSet, queues dts.QueueChoice, after dts.Mark, through time.Time, limit int) ([]dts.Entry, error)
 	Load(ctx context.Context, ids []string) ([]*dts.Task, error)
 	Expired(ctx context.Context, shards dts.ShardSet, now time.Time, after int64, limit int) ([]*dts.Task, error)

@@ -13,6 +13,9 @@ func (s *Scheduler) ModifyTask(ctx context.Context, tenant, id string, p dts.Tas
 		if old.Unreadable != "" {
 			return dts.Change{}, dts.Errorf(dts.ErrConflict, "%s; cancel or delete the task, and create it anew", old.Unreadable)
 		}
+		if old.RunStarted() {
+			return dts.Change{}, dts.Errorf(dts.ErrConflict, "the run has started: what it does can be changed only before; modify its steps")
+		}
 		n, err := p.Apply(old, s.clock.now())
 		if err != nil {
 			return dts.Change{}, err
@@ -24,13 +27,20 @@ func (s *Scheduler) ModifyTask(ctx context.Context, tenant, id string, p dts.Tas
 
 // DoTask applies a verb other than modify. Of a deleted task it returns what it was.
 func (s *Scheduler) DoTask(ctx context.Context, tenant, id string, v dts.Verb, actor string) (*dts.Task, error) {
-	return s.change(ctx, tenant, id, v, func(old *dts.Task) (dts.Change, error) {
+	t, err := s.change(ctx, tenant, id, v, func(old *dts.Task) (dts.Change, error) {
+		if concernsRun(old, v) {
+			return dts.Change{}, errOfRun
+		}
 		effect, err := v.Do(old.Status)
 		if err != nil {
 			return dts.Change{}, err
 		}
 		return s.effect(old, effect, actor), nil
 	})
+	if err == errOfRun {
+		return s.doRun(ctx, tenant, id, v, actor)
+	}
+	return t, err
 }
 
 // pausedFor is how far ahead the run_at of a paused task is: as far as a time can be. It is out of the loop's sight until

@@ -25,7 +25,7 @@ func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, n
 	}
 	if len(changes) > 1 { // what is retried runs, also where what it depends on is retried with it
 		for i := range changes {
-			if c := &changes[i]; c.New != nil && c.Old.Status.Terminal() && c.New.Status == dts.Pending {
+			if c := &changes[i]; c.New != nil && c.Old.Status.Terminal() && c.New.Status == dts.Pending && c.Again == nil {
 				batch = appendOverride(batch, c.New.ID, true, now)
 			}
 		}
@@ -75,6 +75,8 @@ const (
 	assertTask = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL WHERE NOT EXISTS (
 		SELECT 1 FROM tasks WHERE task_id = ? AND tenant_id = ? AND status = ? AND attempts = ? AND plan_version = ?)`
 
+	assertResolved = `INSERT INTO batch_assert (tenant_id, ok) SELECT 'system', NULL FROM tasks WHERE task_id = ? AND unresolved_dependencies_count > 0`
+
 	updateTask = `UPDATE tasks SET status = ?, priority = ?, queue = ?, name = ?, due_at = ?, run_at = ?, miss_at = ?, expires_at = ?,
 			completed_at = ?, next_attempt_at = ?, max_attempts = ?, last_error = ?, skip_reason = ?, plan_version = ?, moved = ?,
 			labels = ?, target_type = ?, target_config = ?, spec = ?, node = ?, picked_at = ?, waits_for = ?, line = ?,
@@ -88,12 +90,17 @@ func appendChange(batch []Stmt, c *dts.Change, now time.Time) []Stmt {
 	if c.Skip != nil {
 		batch = append(batch, skipStmt(c.Skip, now))
 	}
+	if c.Resolved {
+		batch = append(batch, Stmt{assertResolved, []any{o.ID}})
+	}
 	if n := c.New; n != nil {
 		batch = append(batch, updateStmt(n))
 		if o.Status == dts.Pending && o.Attempts > 0 && o.RecurringTaskID != "" && n.Status.Terminal() { // a run that ends between two attempts
 			batch = append(batch, countEnd(o, n.Status, n.StartedAt))
 		}
 		switch {
+		case o.Status.Terminal() && n.Status == dts.Pending && c.Again != nil:
+			batch = appendReopen(appendAgain(batch, n.ID, c.Again), n.ID)
 		case o.Status.Terminal() && n.Status == dts.Pending:
 			batch = appendReopen(appendOverride(batch, n.ID, true, now), n.ID)
 		case o.Unresolved > 0 && n.Unresolved == 0 && n.Status == dts.Pending:

@@ -318,22 +318,27 @@ func appendOverride(batch []Stmt, id string, failed bool, now time.Time) []Stmt 
 		Stmt{`UPDATE tasks SET unresolved_dependencies_count = 0, resolved_at = ? WHERE task_id = ? AND unresolved_dependencies_count > 0`, []any{now.UnixMicro(), id}})
 }
 
+// waitsAgain is the condition that a child t waits again for a parent p that runs once more: it has not started, or it is
+// the run of a workflow of which that is a step.
+const waitsAgain = `t.status = 'PENDING' AND (t.attempts = 0 OR t.task_id = (SELECT p.workflow_id FROM tasks AS p WHERE p.task_id = d.parent_id))`
+
 // appendReopen lets those wait again for a task that has not started, because that runs once more.
 func appendReopen(batch []Stmt, id string) []Stmt {
 	return append(batch,
 		Stmt{`DELETE FROM cascades WHERE task_id = ?`, []any{id}},
-		Stmt{`UPDATE dependencies SET resolved = 0 WHERE parent_id = ? AND resolved IN (1, 2)
-			AND EXISTS (SELECT 1 FROM tasks AS t WHERE t.task_id = dependencies.child_id AND t.status = 'PENDING' AND t.attempts = 0)`, []any{id}},
+		Stmt{`UPDATE dependencies AS d SET resolved = 0 WHERE parent_id = ? AND resolved IN (1, 2)
+			AND EXISTS (SELECT 1 FROM tasks AS t WHERE t.task_id = d.child_id AND ` + waitsAgain + `)`, []any{id}},
 		Stmt{`UPDATE tasks AS t SET unresolved_dependencies_count = iif(` + dependsAny + ` AND EXISTS (SELECT 1 FROM dependencies AS d WHERE d.child_id = t.task_id AND d.resolved = 1), 0,
 				(SELECT count(*) FROM dependencies AS d WHERE d.child_id = t.task_id AND d.resolved = 0))
-			WHERE task_id IN (SELECT child_id FROM dependencies WHERE parent_id = ? AND resolved = 0) AND status = 'PENDING' AND attempts = 0`, []any{id}})
+			WHERE EXISTS (SELECT 1 FROM dependencies AS d WHERE d.parent_id = ? AND d.child_id = t.task_id AND d.resolved = 0 AND ` + waitsAgain + `)
+				AND task_id IN (SELECT child_id FROM dependencies WHERE parent_id = ? AND resolved = 0)`, []any{id, id}})
 }
 
-// Reopened returns the tasks that have not started and wait for one of the parents.
+// Reopened returns the tasks that wait again for one of the parents: those that have not started, and runs of workflows.
 func (s *Store) Reopened(ctx context.Context, parents []string) (ids []string, err error) {
 	err = s.query(ctx, "read what waits for tasks", OwnWrites, Stmt{`SELECT DISTINCT t.task_id
 		FROM json_each(?) AS j CROSS JOIN dependencies AS d ON d.parent_id = j.value AND d.resolved = 0 CROSS JOIN tasks AS t ON t.task_id = d.child_id
-		WHERE t.status = 'PENDING' AND t.attempts = 0 AND t.unresolved_dependencies_count > 0`, []any{jsonOf(parents)}}, func(r scanner) error {
+		WHERE ` + waitsAgain + ` AND t.unresolved_dependencies_count > 0`, []any{jsonOf(parents)}}, func(r scanner) error {
 		var id string
 		err := r.Scan(&id)
 		ids = append(ids, id)

@@ -75,8 +75,11 @@ func (s *Store) DeleteFinished(ctx context.Context, c dts.Cut, now time.Time, li
 	var ids []string
 	var bytes int64
 	looked, keyed, enough := 0, false, false
-	err = s.query(ctx, "read old tasks", Stale, Stmt{`SELECT seq, completed_at, task_id, queue, idempotency_key IS NOT NULL, tenant_id = ?1 AND (?2 = '' OR queue = ?2),
-			CASE WHEN tenant_id = ?1 AND (?2 = '' OR queue = ?2) THEN ` + taskSize + ` ELSE 0 END FROM tasks
+	// A step stays as long as the run that it belongs to goes on, and judges by it in the end.
+	const mine = `tenant_id = ?1 AND (?2 = '' OR queue = ?2) AND (workflow_id IS NULL OR NOT EXISTS (
+		SELECT 1 FROM tasks AS r WHERE r.task_id = tasks.workflow_id AND r.completed_at IS NULL))`
+	err = s.query(ctx, "read old tasks", Stale, Stmt{`SELECT seq, completed_at, task_id, queue, idempotency_key IS NOT NULL, ` + mine + `,
+			CASE WHEN ` + mine + ` THEN ` + taskSize + ` ELSE 0 END FROM tasks
 		WHERE completed_at >= ?3 AND (completed_at, seq) > (?3, ?4) AND completed_at < ?5 ORDER BY completed_at, seq LIMIT ?6`,
 		[]any{c.TenantID, c.Queue, sinceEpoch(c.After.At), c.After.Seq, sinceEpoch(through), limit}}, func(r scanner) error {
 		var seq, at, size int64

@@ -33,6 +33,8 @@ type storedSpec struct {
 	WarnLateSeconds    float64        `json:"warn_late_seconds,omitempty"`
 	WarnLongerSeconds  float64        `json:"warn_longer_seconds,omitempty"`
 	WarnShorterSeconds float64        `json:"warn_shorter_seconds,omitempty"`
+
+	Inputs []string `json:"inputs,omitempty"`
 }
 
 // defaultSpec is what an empty tasks.spec means. It must never change, also when the defaults of new tasks do:
@@ -48,14 +50,14 @@ func (s *storedSpec) isDefault() bool {
 	d, r := defaultSpec(), &s.Retry
 	return s.Description == "" && s.Delivery == d.Delivery && s.TimeoutSeconds == d.TimeoutSeconds && s.SLASeconds == d.SLASeconds && s.Overlap == "" && s.ConcurrencyKey == "" &&
 		s.DependsMode == "" && s.OnDependencyFailure == "" && !s.Preemptible && s.Resources == nil &&
-		s.WarnLateSeconds == 0 && s.WarnLongerSeconds == 0 && s.WarnShorterSeconds == 0 && r.On == nil &&
+		s.WarnLateSeconds == 0 && s.WarnLongerSeconds == 0 && s.WarnShorterSeconds == 0 && s.Inputs == nil && r.On == nil &&
 		r.MaxAttempts == d.Retry.MaxAttempts && r.Backoff == d.Retry.Backoff && r.BaseDelayMS == d.Retry.BaseDelayMS &&
 		r.MaxDelayMS == d.Retry.MaxDelayMS && r.DelaysMS == nil && r.Jitter == nil
 }
 
 func encodeSpec(t *dts.Task) string {
 	s := storedSpec{t.Description, t.Retry, t.Delivery, t.TimeoutSeconds, t.SLASeconds, t.Overlap, t.ConcurrencyKey, t.ConcurrencyLimit,
-		t.DependsMode, t.OnDependencyFailure, t.Preemptible, t.Resources, t.WarnLateSeconds, t.WarnLongerSeconds, t.WarnShorterSeconds}
+		t.DependsMode, t.OnDependencyFailure, t.Preemptible, t.Resources, t.WarnLateSeconds, t.WarnLongerSeconds, t.WarnShorterSeconds, t.Inputs}
 	if s.Overlap == dts.OverlapAllow {
 		s.Overlap = ""
 	}
@@ -79,6 +81,7 @@ func decodeSpec(text string, s *dts.Task) error {
 	s.DependsMode, s.OnDependencyFailure = d.DependsMode, d.OnDependencyFailure
 	s.Preemptible, s.Resources = d.Preemptible, d.Resources
 	s.WarnLateSeconds, s.WarnLongerSeconds, s.WarnShorterSeconds = d.WarnLateSeconds, d.WarnLongerSeconds, d.WarnShorterSeconds
+	s.Inputs = d.Inputs
 	return nil
 }
 
@@ -97,7 +100,7 @@ const taskColumns = `task_id, tenant_id, shard, status, priority, queue, name,
 	lateness_us, sla_met, response_status, exit_code, last_error, skip_reason,
 	recurring_task_id, origin, step, plan_version, moved,
 	created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, target_config, spec, waits_for,
-	dedupe_key, queued_us, warnings`
+	dedupe_key, queued_us, warnings, workflow_id`
 
 const (
 	selectTask = `SELECT seq, ` + taskColumns + ` FROM tasks `
@@ -106,8 +109,8 @@ const (
 	newTaskColumns = `task_id, tenant_id, shard, status, priority, queue, name, scheduled_at, due_at, run_at, miss_at, expires_at,
 		node, picked_at, max_attempts, unresolved_dependencies_count, recurring_task_id, origin, plan_version,
 		created_at, created_by, batch_id, idempotency_key, tracing_id, labels, target_type, target_config, spec, dedupe_key,
-		term, attempts, step, moved`
-	newTaskValues = `?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?, 0, 0, '', 0`
+		workflow_id, step, term, attempts, moved`
+	newTaskValues = `?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?, 0, 0, 0`
 
 	// A task that is there already, by its id or as the same occurrence, stays as it is.
 	insertTask = `INSERT INTO tasks (` + newTaskColumns + `) VALUES (` + newTaskValues + `) ON CONFLICT DO NOTHING`
@@ -116,7 +119,7 @@ const (
 	insertTasks = `INSERT INTO tasks (` + newTaskColumns + `) SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4,
 		j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13,
 		j.value ->> 14, j.value ->> 15, j.value ->> 16, j.value ->> 17, j.value ->> 18, j.value ->> 19, j.value ->> 20, j.value ->> 21, j.value ->> 22,
-		j.value ->> 23, j.value ->> 24, j.value ->> 25, j.value ->> 26, j.value ->> 27, j.value ->> 28, 0, 0, '', 0
+		j.value ->> 23, j.value ->> 24, j.value ->> 25, j.value ->> 26, j.value ->> 27, j.value ->> 28, j.value ->> 29, j.value ->> 30, 0, 0, 0
 		FROM json_each(?) AS j WHERE true ON CONFLICT DO NOTHING`
 
 	// The same as insertTask, for the winner of an idempotency key only.
@@ -132,7 +135,7 @@ func newTaskArgs(t *dts.Task) []any {
 		micros(t.MissAt), micros(t.ExpiresAt),
 		orNull(t.Node), micros(t.PickedAt), t.MaxAttempts, t.Unresolved, orNull(t.RecurringTaskID), orNull(string(t.Origin)), t.PlanVersion,
 		t.CreatedAt.UnixMicro(), t.CreatedBy, orNull(t.BatchID), orNull(t.IdempotencyKey), orNull(t.TracingID), encodeLabels(t.Labels),
-		string(t.TargetType), string(t.TargetConfig), encodeSpec(t), orNull(t.DedupeKey),
+		string(t.TargetType), string(t.TargetConfig), encodeSpec(t), orNull(t.DedupeKey), orNull(t.WorkflowID), t.Step,
 	}
 }
 
@@ -172,13 +175,14 @@ func flagPtr(b *bool) any {
 func scanTask(r scanner) (*dts.Task, error) {
 	var (
 		t                                                     dts.Task
-		status, config, spec, step, target                    string
+		status, config, spec, target                          string
 		rank                                                  int
 		scheduled, due, run, created                          int64
 		miss, expires, picked, started, completed, next, resd nullTime
 		lateness, sla, response, exit, queued                 sql.NullInt64
 		node, lastError, skip, recurring, origin              sql.NullString
 		batch, key, trace, labels, waits, dedupe, warnings    sql.NullString
+		workflow                                              sql.NullString
 		moved                                                 int64
 	)
 	err := r.Scan(&t.Seq, &t.ID, &t.TenantID, &t.Shard, &status, &rank, &t.Queue, &t.Name,
@@ -186,9 +190,9 @@ func scanTask(r scanner) (*dts.Task, error) {
 		&t.Term, &node, &picked, &started, &completed, &next, &resd,
 		&t.Attempts, &t.MaxAttempts, &t.Unresolved,
 		&lateness, &sla, &response, &exit, &lastError, &skip,
-		&recurring, &origin, &step, &t.PlanVersion, &moved,
+		&recurring, &origin, &t.Step, &t.PlanVersion, &moved,
 		&created, &t.CreatedBy, &batch, &key, &trace, &labels, &target, &config, &spec, &waits,
-		&dedupe, &queued, &warnings)
+		&dedupe, &queued, &warnings, &workflow)
 	if err != nil {
 		return nil, fmt.Errorf("read task: %w", err)
 	}
@@ -209,6 +213,7 @@ func scanTask(r scanner) (*dts.Task, error) {
 	t.RecurringTaskID, t.Origin, t.Moved = recurring.String, dts.Origin(origin.String), moved != 0
 	t.BatchID, t.IdempotencyKey, t.TracingID = batch.String, key.String, trace.String
 	t.DedupeKey, t.QueuedUS, t.Warnings = dedupe.String, queued.Int64, decodeWarnings(warnings.String)
+	t.WorkflowID = workflow.String
 	unreadable := func(what string, err error) {
 		t.Unreadable = "its " + what + " cannot be read: " + err.Error()
 	}

@@ -224,6 +224,8 @@ func narrow(f dts.TaskFilter, before int64) (window string, args []any) {
 		return `SELECT seq FROM tasks WHERE task_id IN (SELECT value FROM json_each(?)) AND seq < ?`, []any{jsonOf(f.IDs), before}
 	case f.BatchID != "":
 		return `SELECT seq FROM tasks WHERE batch_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.BatchID, before, scanLimit}
+	case f.WorkflowID != "":
+		return `SELECT seq FROM tasks WHERE workflow_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.WorkflowID, before, scanLimit}
 	case f.RecurringTaskID != "":
 		return `SELECT seq FROM tasks WHERE recurring_task_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`, []any{f.RecurringTaskID, before, scanLimit}
 	case f.WaitsFor != "":
@@ -337,6 +339,9 @@ func taskWhere(f dts.TaskFilter) (where string, args []any) {
 	}
 	if f.BatchID != "" {
 		and("batch_id = ?", f.BatchID)
+	}
+	if f.WorkflowID != "" {
+		and("workflow_id = ?", f.WorkflowID)
 	}
 	if f.DedupeKey != "" {
 		and("dedupe_key = ?", f.DedupeKey)

@@ -1,0 +1,395 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"dts"
+)
+
+// Verbs on the run of a workflow that has started concern its steps, too. Whoever changes several tasks of a run holds the
+// run first, whose id sorts before those of its steps: so two that do cannot wait for each other.
+
+// errOfRun says that a verb is not for the one task alone.
+var errOfRun = errors.New("it concerns the run of a workflow and its steps")
+
+// concernsRun reports whether a verb on a task is one for doRun.
+func concernsRun(t *dts.Task, v dts.Verb) bool {
+	return t.RunStarted() || v == dts.RetryNow && t.WorkflowID != ""
+}
+
+// runTries is how often the steps of a run are looked at until none is left to be stopped.
+const runTries = 100
+
+// doRun does a verb other than modify to the run of a workflow that has started, or retries a step of one.
+func (s *Scheduler) doRun(ctx context.Context, tenant, id string, v dts.Verb, actor string) (t *dts.Task, err error) {
+	t, err = s.o.Store.Task(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	effect, err := v.Do(t.Status)
+	if err != nil {
+		return nil, err
+	}
+	run := t
+	if t.WorkflowID != "" {
+		run, err = s.o.Store.Task(ctx, tenant, t.WorkflowID)
+		if dts.CodeOf(err) == dts.ErrNotFound {
+			return nil, dts.Errorf(dts.ErrConflict, "the run %s, of which this is the step %s, was deleted; a step cannot be retried without it", t.WorkflowID, t.Step)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if !s.holds(run.Shard) {
+		return nil, notMine("task", id)
+	}
+	switch effect {
+	case dts.Nothing:
+		return t, nil
+	case dts.Unsuspend:
+		return t, nil // it is not paused: what has started cannot be
+	case dts.FireNow, dts.Suspend:
+		return nil, dts.Errorf(dts.ErrConflict, "the run has started and waits for its steps: %s those", v)
+	}
+	if _, err := s.hold(ctx, run.ID); err != nil {
+		return nil, err
+	}
+	changed := map[string]*dts.Task{}
+	defer func() {
+		if unsettled(err) {
+			s.settle(nil, []string{run.ID})
+			return
+		}
+		s.release([]string{run.ID}, changed)
+	}()
+	if run, err = s.o.Store.Task(ctx, tenant, run.ID); err != nil {
+		return nil, err
+	}
+	if !s.holds(run.Shard) {
+		return nil, notMine("task", id)
+	}
+	if effect == dts.Requeue {
+		return s.retrySteps(ctx, run, t.WorkflowID != "", id, actor, changed)
+	}
+	if effect, err = v.Do(run.Status); err != nil || effect == dts.Nothing {
+		return run, err
+	}
+	return s.finishRun(ctx, run, effect, actor, changed)
+}
+
+// finishRun ends what is left of a run, which is held, and then the run itself, as an effect says.
+func (s *Scheduler) finishRun(ctx context.Context, run *dts.Task, effect dts.Effect, actor string, changed map[string]*dts.Task) (*dts.Task, error) {
+	steps, err := s.endSteps(ctx, run, actor)
+	if err != nil {
+		return nil, err
+	}
+	c := s.effect(run, effect, actor)
+	changes := []dts.Change{c}
+	if effect == dts.Remove {
+		for _, t := range steps {
+			changes = append(changes, dts.Change{Old: t})
+		}
+	}
+	if ctx, err = begun(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.o.Store.Change(ctx, s.fence(), changes, s.clock.now()); err != nil {
+		return nil, s.changedMeanwhile(err, "task", run.ID, run.Shard)
+	}
+	for _, x := range changes[1:] {
+		s.changed(x, map[string]*dts.Task{})
+	}
+	return s.changed(c, changed), nil
+}
+
+// endSteps cancels all steps of a run that have not ended, those that run too, and returns the steps then. What was done
+// before an error stays done.
+func (s *Scheduler) endSteps(ctx context.Context, run *dts.Task, actor string) ([]*dts.Task, error) {
+	for range runTries {
+		steps, err := s.o.Store.Steps(ctx, run.TenantID, run.ID)
+		if err != nil {
+			return nil, err
+		}
+		var open []string
+		for _, t := range steps {
+			switch {
+			case t.Status.Terminal():
+			case !s.responsible(t):
+				return nil, dts.Errorf(dts.ErrUnavailable, "the step %s still runs at another server, %s; try again", t.Step, t.Node)
+			default:
+				open = append(open, t.ID)
+			}
+		}
+		if open == nil {
+			return steps, nil
+		}
+		if err := s.cancelSteps(ctx, open, actor); err != nil {
+			return nil, err
+		}
+	}
+	return nil, dts.Errorf(dts.ErrUnavailable, "the steps of the run %s do not come to their end; try again", run.ID)
+}
+
+// cancelSteps cancels tasks that wait, in one batch, and then stops those that run, and waits for their end.
+func (s *Scheduler) cancelSteps(ctx context.Context, ids []string, actor string) (err error) {
+	busy, err := s.hold(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	taken := slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(busy, id) })
+	if err := s.cancelHeld(ctx, taken, actor); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	s.in.post(func(l *loop) {
+		left := 1
+		one := func() {
+			if left--; left == 0 {
+				close(ended)
+			}
+		}
+		for _, id := range busy {
+			it := l.items[id]
+			if it == nil || it.state != running && it.state != recording {
+				continue
+			}
+			left++
+			it.waiters = append(it.waiters, one)
+			if it.state == running {
+				it.run.cancel(dts.ErrRunCancelled)
+			}
+		}
+		one()
+	})
+	select {
+	case <-ended:
+		return nil
+	case <-s.loopDone:
+		return errStopped
+	case <-ctx.Done():
+		return dts.Errorf(dts.ErrUnavailable, "the steps are being stopped, but have not ended yet: %w", ctx.Err())
+	}
+}
+
+// cancelHeld cancels those of the tasks, which are held, that are PENDING, and gives them all back.
+func (s *Scheduler) cancelHeld(ctx context.Context, ids []string, actor string) (err error) {
+	changed := map[string]*dts.Task{}
+	defer func() {
+		if unsettled(err) {
+			s.settle(nil, ids)
+			return
+		}
+		s.release(ids, changed)
+	}()
+	tasks, err := s.o.Store.TasksByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var changes []dts.Change
+	for _, t := range tasks {
+		if t.Status == dts.Pending {
+			changes = append(changes, s.effect(t, dts.SetCancel, actor))
+		}
+	}
+	if changes == nil {
+		return nil
+	}
+	if ctx, err = begun(ctx); err != nil {
+		return err
+	}
+	err = s.o.Store.Change(ctx, s.fence(), changes, s.clock.now())
+	switch {
+	case err == nil:
+		for _, c := range changes {
+			s.changed(c, changed)
+		}
+	case s.o.Refused(err) && s.alone():
+		return nil // one has changed meanwhile: they are looked at again
+	case s.o.Refused(err):
+		return s.changedMeanwhile(err, "task", tasks[0].WorkflowID, tasks[0].Shard)
+	}
+	return err
+}
+
+// retrySteps lets a run, which is held, go on from where it failed; with one only from that step.
+func (s *Scheduler) retrySteps(ctx context.Context, run *dts.Task, one bool, id, actor string, changed map[string]*dts.Task) (t *dts.Task, err error) {
+	steps, err := s.o.Store.Steps(ctx, run.TenantID, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, t := range steps {
+		if t.Status.Terminal() {
+			ids = append(ids, t.ID)
+		}
+	}
+	for busy := ids; len(busy) > 0; {
+		if busy, err = s.hold(ctx, ids...); err != nil {
+			return nil, err
+		}
+		if len(busy) == 0 {
+			break
+		}
+		// The loop is about to hear of their ends.
+		s.release(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(busy, id) }), nil)
+		for _, id := range busy {
+			if err := s.recorded(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	mine := map[string]*dts.Task{}
+	defer func() {
+		if unsettled(err) {
+			s.settle(nil, ids)
+			return
+		}
+		s.release(ids, mine)
+	}()
+	if steps, err = s.o.Store.Steps(ctx, run.TenantID, run.ID); err != nil {
+		return nil, err
+	}
+	edges, err := s.o.Store.StepEdges(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	held := func(t *dts.Task) bool { return t.Status.Terminal() && slices.Contains(ids, t.ID) }
+	if i := slices.IndexFunc(steps, func(t *dts.Task) bool { return t.ID == id }); one && (i < 0 || !held(steps[i])) {
+		return nil, dts.Errorf(dts.ErrConflict, "the task %s has changed in the meantime; look at it and try again", id)
+	} else if one {
+		if _, err := dts.RetryNow.Do(steps[i].Status); err != nil {
+			return nil, err
+		}
+	}
+	p := planRetry(steps, edges, func(t *dts.Task) bool {
+		if one {
+			return t.ID == id
+		}
+		return badStatus(t) && held(t)
+	})
+	var changes []dts.Change
+	for _, t := range steps {
+		if p.again[t.ID] {
+			c := s.effect(t, dts.Requeue, actor)
+			c.Again, c.New.Unresolved = p.edges(t)
+			s.unclaim(c.New)
+			changes = append(changes, c)
+		}
+	}
+	if run.Status.Terminal() {
+		c := s.effect(run, dts.Requeue, actor)
+		c.New.LastError, c.New.MaxAttempts = "", run.MaxAttempts
+		c.Again, c.New.Unresolved = p.edges(run)
+		s.unclaim(c.New)
+		changes = append(changes, c)
+	}
+	write, err := begun(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.o.Store.Change(write, s.fence(), changes, s.clock.now()); err != nil {
+		return nil, s.changedMeanwhile(err, "task", id, run.Shard)
+	}
+	s.recall(write, changes...)
+	for _, c := range changes {
+		to := mine
+		if c.Old.ID == run.ID {
+			to = changed
+		}
+		if n := s.changed(c, to); n.ID == id {
+			t = n
+		}
+	}
+	if t == nil { // the run itself goes on as it was
+		return run, nil
+	}
+	return t, nil
+}
+
+// retryPlan is which steps of a run are to run again, and what they wait for.
+type retryPlan struct {
+	status map[string]dts.Status
+	byID   map[string][]dts.Dependency // by the child
+	again  map[string]bool
+}
+
+// planRetry finds what runs again with some first steps: what was skipped because of them, if it can run now. edges are
+// those of the steps and of their run.
+func planRetry(steps []*dts.Task, edges []dts.Dependency, first func(*dts.Task) bool) *retryPlan {
+	p := &retryPlan{status: map[string]dts.Status{}, byID: map[string][]dts.Dependency{}, again: map[string]bool{}}
+	for _, d := range edges {
+		p.byID[d.ChildID] = append(p.byID[d.ChildID], d)
+	}
+	var skipped []*dts.Task
+	for _, t := range steps {
+		p.status[t.ID] = t.Status
+		switch {
+		case first(t):
+			p.again[t.ID] = true
+		case t.SkipReason == dts.ReasonDependency && t.Status.Terminal() && t.Status != dts.Success && t.Attempts == 0:
+			skipped = append(skipped, t)
+		}
+	}
+	for more := true; more; {
+		more = false
+		skipped = slices.DeleteFunc(skipped, func(t *dts.Task) bool {
+			// For MUST_FINISH it is not skipped; so what is open now is what it was skipped because of, or that of it.
+			if !p.waits(t) || !p.can(t) {
+				return false
+			}
+			p.again[t.ID], more = true, true
+			return true
+		})
+	}
+	return p
+}
+
+// state is what a dependency is when everything in again is PENDING.
+func (p *retryPlan) state(d dts.Dependency) dts.DependencyState {
+	status, is := p.status[d.ParentID]
+	switch {
+	case p.again[d.ParentID]:
+		return dts.DependencyOpen
+	case !is: // not a step, or deleted: as it was
+		return d.State
+	}
+	return d.Type.Outcome(status)
+}
+
+// waits reports whether a task has a dependency that is open again, or is met by now.
+func (p *retryPlan) waits(t *dts.Task) bool {
+	return slices.ContainsFunc(p.byID[t.ID], func(d dts.Dependency) bool { return p.state(d) != d.State })
+}
+
+// can reports whether a task's dependencies can be met.
+func (p *retryPlan) can(t *dts.Task) bool {
+	failed := func(d dts.Dependency) bool { return p.state(d) == dts.DependencyFailed }
+	if t.DependsMode == dts.DependsAny {
+		return slices.ContainsFunc(p.byID[t.ID], func(d dts.Dependency) bool { return !failed(d) })
+	}
+	return !slices.ContainsFunc(p.byID[t.ID], failed)
+}
+
+// edges returns what has become of a task's dependencies, and how many it waits for. One that cannot be met is overridden:
+// the task was asked for.
+func (p *retryPlan) edges(t *dts.Task) (list []dts.Dependency, open int) {
+	list = []dts.Dependency{}
+	met, can := false, p.can(t)
+	for _, d := range p.byID[t.ID] {
+		d.State = p.state(d)
+		switch {
+		case d.State == dts.DependencyFailed && !can:
+			d.State = dts.DependencyOverridden
+		case d.State == dts.DependencyOpen:
+			open++
+		case d.State == dts.DependencySatisfied:
+			met = true
+		}
+		list = append(list, d)
+	}
+	if t.DependsMode == dts.DependsAny && met {
+		open = 0
+	}
+	return list, open
+}
