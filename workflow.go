@@ -354,3 +354,46 @@ func (t *Task) StepTasks(now time.Time) ([]*Task, error) {
 	}
 	return list, nil
 }
+
+// RunState is the run of a workflow and what has become of its steps.
+type RunState struct {
+	Run   *Task       `json:"run"`
+	Steps []StepState `json:"steps" doc:"in the order of the workflow"`
+}
+
+// StepState is a step of a run.
+type StepState struct {
+	Name        string          `json:"name"`
+	TaskID      string          `json:"task_id,omitempty" doc:"absent until the run has started, and when it was deleted"`
+	Status      Status          `json:"status,omitempty" enum:"PENDING,RUNNING,SUCCESS,FAILED,CANCELLED,SKIPPED" doc:"absent where task_id is"`
+	DependsOn   []StepDependsOn `json:"depends_on,omitempty"`
+	Unresolved  int             `json:"unresolved_dependencies_count,omitempty" doc:"dependencies that are still open"`
+	Attempts    int             `json:"attempts,omitempty"`
+	SkipReason  Reason          `json:"skip_reason,omitempty"`
+	WaitsFor    Reason          `json:"waits_for,omitempty"`
+	LastError   string          `json:"last_error,omitempty"`
+	StartedAt   time.Time       `json:"started_at,omitzero"`
+	CompletedAt time.Time       `json:"completed_at,omitzero"`
+}
+
+// RunState puts a run together with the tasks of its steps; none before it has started.
+func (t *Task) RunState(steps []*Task) (*RunState, error) {
+	w, err := t.Workflow()
+	if err != nil {
+		return nil, Errorf(ErrConflict, "the workflow of the run %s cannot be read: %w", t.ID, err)
+	}
+	byName := make(map[string]*Task, len(steps))
+	for _, s := range steps {
+		byName[s.Step] = s
+	}
+	r := &RunState{Run: t, Steps: make([]StepState, len(w.Steps))}
+	for i := range w.Steps {
+		d := &w.Steps[i]
+		r.Steps[i] = StepState{Name: d.Name, DependsOn: d.DependsOn}
+		if s := byName[d.Name]; s != nil {
+			r.Steps[i] = StepState{Name: d.Name, TaskID: s.ID, Status: s.Status, DependsOn: d.DependsOn, Unresolved: s.Unresolved, Attempts: s.Attempts,
+				SkipReason: s.SkipReason, WaitsFor: s.WaitsFor, LastError: s.LastError, StartedAt: s.StartedAt, CompletedAt: s.CompletedAt}
+		}
+	}
+	return r, nil
+}

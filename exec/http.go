@@ -17,7 +17,7 @@ import (
 // runHTTP sends the task's request and reads the answer into c.
 func (r *Runner) runHTTP(ctx context.Context, job *dts.Job, c *capture) dts.Outcome {
 	on := job.Task.Retry.On
-	t, err := r.targets.get(&job.Task.Spec, r.o.UserAgent)
+	t, err := r.httpTarget(job)
 	if err != nil {
 		return failed(false, "%s", err)
 	}
@@ -55,6 +55,18 @@ func (r *Runner) runHTTP(ctx context.Context, job *dts.Job, c *capture) dts.Outc
 	}
 	out.HTTPStatus = resp.StatusCode
 	return out
+}
+
+// httpTarget returns what an attempt calls.
+func (r *Runner) httpTarget(job *dts.Job) (*httpTarget, error) {
+	if len(job.Inputs) == 0 {
+		return r.targets.get(&job.Task.Spec, r.o.UserAgent)
+	}
+	spec, err := filled(&job.Task.Spec, job.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	return newHTTPTarget(spec, r.o.UserAgent)
 }
 
 // request makes the request of one attempt. With resend the body can be sent again: by a 307 or 308 redirect,

@@ -104,6 +104,10 @@ func (r *Runner) environment(t *dts.CommandTarget, job *dts.Job, who *user.User,
 	if job.Task.RecurringTaskID != "" {
 		env = append(env, "DTS_RECURRING_TASK_ID="+job.Task.RecurringTaskID)
 	}
+	if job.Task.WorkflowID != "" {
+		env = append(env, "DTS_WORKFLOW_ID="+job.Task.WorkflowID)
+	}
+	env = append(env, inputVariables(job.Inputs)...)
 	if r.o.NodeID != "" {
 		env = append(env, "DTS_NODE="+r.o.NodeID)
 	}

@@ -23,6 +23,8 @@ type Store interface {
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
 	// Batch counts the tasks of a bulk request, or returns dts.ErrNotFound when none is stored.
 	Batch(ctx context.Context, tenant, id string) (*dts.Batch, error)
+	// Steps returns the tasks of a workflow's run, in the order of the workflow; none when it has not started.
+	Steps(ctx context.Context, tenant, run string) ([]*dts.Task, error)
 	// Attempts returns the attempts of a task, first one first.
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	// Output returns what an attempt that has ended printed, or dts.ErrNotFound when nothing is kept.

@@ -31,6 +31,7 @@ type TaskFilter struct {
 	CreatedBy       string            `json:"created_by,omitempty"`
 	RecurringTaskID string            `json:"recurring_task_id,omitempty"`
 	BatchID         string            `json:"batch_id,omitempty"`
+	WorkflowID      string            `json:"workflow_id,omitempty" doc:"steps of this run of a workflow"`
 	DedupeKey       string            `json:"dedupe_key,omitempty"`
 	ConcurrencyKey  string            `json:"concurrency_key,omitempty"`
 	WaitsFor        dts.Reason        `json:"waits_for,omitempty" enum:"OVERLAP,BLACKOUT,CONCURRENCY,QUEUE,PAUSED" doc:"PENDING tasks that this keeps from starting"`

@@ -150,6 +150,7 @@ func unknownField(name string, t reflect.Type, fields []field) string {
 // answerTypes says which type answers a request. Its other fields are known, but not for the caller to set.
 var answerTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[TaskRequest]():      reflect.TypeFor[dts.Task](),
+	reflect.TypeFor[WorkflowRequest]():  reflect.TypeFor[dts.Task](),
 	reflect.TypeFor[TaskPatch]():        reflect.TypeFor[dts.Task](),
 	reflect.TypeFor[RecurringRequest](): reflect.TypeFor[dts.RecurringTask](),
 	reflect.TypeFor[RecurringPatch]():   reflect.TypeFor[dts.RecurringTask](),

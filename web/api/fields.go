@@ -144,6 +144,8 @@ func (f *fieldErrors) target(kind dts.TargetType, config json.RawMessage) {
 	t := reflect.TypeFor[dts.HTTPTarget]()
 	if kind == dts.Command {
 		t = reflect.TypeFor[dts.CommandTarget]()
+	} else if kind == dts.WorkflowRun {
+		t = reflect.TypeFor[dts.WorkflowTarget]()
 	}
 	var x explainer
 	x.value(config, t, "target_config")

@@ -25,6 +25,7 @@ type TaskRequest struct {
 	DependsOn           []dts.DependsOn       `json:"depends_on,omitempty" doc:"tasks that must end first; at most 10000"`
 	DependsMode         dts.DependencyMode    `json:"depends_mode,omitempty" enum:"ALL,ANY" doc:"how many of them it needs; default: ALL"`
 	OnDependencyFailure dts.DependencyFailure `json:"on_dependency_failure,omitempty" enum:"SKIP,FAIL" doc:"what it becomes when they cannot be met any more: SKIPPED (the default) or FAILED"`
+	Inputs              []string              `json:"inputs,omitempty" doc:"names of tasks in depends_on whose output it gets; at most 32"`
 	Ref                 string                `json:"ref,omitempty" doc:"in a bulk request: a name by which depends_on of other tasks of the request can mean it"`
 }
 
@@ -175,7 +176,7 @@ type Readiness struct {
 func (q *TaskRequest) task(tenant, actor string, now time.Time, refs map[string]string) (*dts.Task, error) {
 	var f fieldErrors
 	t := &dts.Task{Spec: q.Spec, TenantID: tenant, CreatedBy: actor, IdempotencyKey: q.IdempotencyKey, TracingID: q.TracingID,
-		DedupeKey: q.DedupeKey, DedupePolicy: q.DedupePolicy, DependsMode: q.DependsMode, OnDependencyFailure: q.OnDependencyFailure}
+		DedupeKey: q.DedupeKey, DedupePolicy: q.DedupePolicy, DependsMode: q.DependsMode, OnDependencyFailure: q.OnDependencyFailure, Inputs: q.Inputs}
 	hash := requestHash(q.IdempotencyKey, q) // before anything is filled in
 	t.DependsOn = f.dependsOn(q.DependsOn, refs)
 	if t.ID = refs[q.Ref]; q.Ref != "" && refs == nil {

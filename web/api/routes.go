@@ -62,6 +62,11 @@ func (h *Handler) routes() []route {
 		{method: "GET", path: "/tasks/{id}/why", id: "why-task", tag: "tasks", summary: "Why it did or did not run, in a sentence",
 			answer: dts.Why{}, serve: h.whyTask},
 
+		{method: "POST", path: "/workflows", id: "create-workflow", tag: "workflows", summary: "Run a workflow, now or at a time; answers with the run, which is a task too, and its steps",
+			params: keyParam, body: WorkflowRequest{}, status: 201, also: 200, answer: dts.RunState{}, errors: []int{conflict}, serve: h.createWorkflow},
+		{method: "GET", path: "/workflows/{id}", id: "get-workflow", tag: "workflows", summary: "Get a run of a workflow and what has become of its steps",
+			answer: dts.RunState{}, serve: h.getWorkflow},
+
 		{method: "POST", path: "/recurring-tasks", id: "create-recurring-task", tag: "recurring tasks", summary: "Create a recurring task",
 			params: keyParam, body: RecurringRequest{}, status: 201, also: 200, answer: recurring, errors: []int{conflict}, serve: h.createRecurring},
 		{method: "GET", path: "/recurring-tasks", id: "list-recurring-tasks", tag: "recurring tasks", summary: "List recurring tasks, newest first",
@@ -170,6 +175,7 @@ var (
 		{"created_by", "query", "", text("")},
 		{"recurring_task_id", "query", "", text("")},
 		{"batch_id", "query", "", text("")},
+		{"workflow_id", "query", "steps of this run of a workflow", text("")},
 		{"dedupe_key", "query", "", text("")},
 		{"concurrency_key", "query", "", text("")},
 		{"waits_for", "query", "PENDING tasks that this keeps from starting: OVERLAP, BLACKOUT, CONCURRENCY, QUEUE or PAUSED", text("")},

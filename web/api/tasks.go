@@ -63,6 +63,7 @@ func (h *Handler) listTasks(c *call) (any, error) {
 		DedupeKey: c.query.Get("dedupe_key"), ConcurrencyKey: c.query.Get("concurrency_key"),
 		RecurringTaskID: f.id("recurring_task_id", c.query.Get("recurring_task_id")),
 		BatchID:         f.id("batch_id", c.query.Get("batch_id")),
+		WorkflowID:      f.id("workflow_id", c.query.Get("workflow_id")),
 		Statuses:        enumList(&f, "status", c.query["status"], dts.Statuses),
 		Labels:          f.labels(c.query["label"]),
 		From:            f.time("from", TimeText{Text: c.query.Get("from")}, nil),

@@ -90,6 +90,7 @@ func (c *Client) Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Tas
 	set(q, "created_by", f.CreatedBy)
 	set(q, "recurring_task_id", f.RecurringTaskID)
 	set(q, "batch_id", f.BatchID)
+	set(q, "workflow_id", f.WorkflowID)
 	set(q, "dedupe_key", f.DedupeKey)
 	set(q, "concurrency_key", f.ConcurrencyKey)
 	set(q, "waits_for", string(f.WaitsFor))
