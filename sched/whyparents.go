@@ -41,6 +41,9 @@ func (s *Scheduler) openParents(ctx context.Context, t *dts.Task) ([]dts.GraphTa
 func (f *taskFacts) waitsForTasks() string {
 	t := f.t
 	text := count(t.Unresolved, "task") + " that it depends on"
+	if t.RunStarted() {
+		text = count(t.Unresolved, "step") + " of its workflow"
+	}
 	if t.DependsMode == dts.DependsAny && t.Unresolved > 1 {
 		text = fmt.Sprintf("one of %d tasks that it depends on", t.Unresolved)
 	}

@@ -59,6 +59,9 @@ func (f *taskFacts) answer() string {
 		}
 		return text + f.late()
 	case dts.Failed:
+		if t.RunStarted() {
+			return fmt.Sprintf("it failed at %s, after %s: %s", f.say(t.CompletedAt), f.took(), orUnknown(t.LastError)) + f.late()
+		}
 		if t.Attempts == 0 {
 			return fmt.Sprintf("it failed at %s without a run: %s", f.say(t.CompletedAt), orUnknown(t.LastError))
 		}
@@ -89,6 +92,10 @@ func (f *taskFacts) pending() string {
 	switch s := f.server; {
 	case t.WaitsFor == dts.ReasonPaused:
 		return f.paused(due)
+	case t.RunStarted() && t.Unresolved > 0:
+		return fmt.Sprintf("it has been running for %s, since %s, and waits for %s", sayDuration(f.now.Sub(t.StartedAt)), f.say(t.StartedAt), f.waitsForTasks()) + f.late()
+	case t.RunStarted():
+		return "its steps have ended, and it ends in a moment"
 	case t.Unresolved > 0:
 		return "it waits for " + f.waitsForTasks()
 	case s.queue != nil && s.queue.Paused && !t.EligibleAt().After(f.now):
@@ -258,7 +265,7 @@ func (f *taskFacts) turn() string {
 }
 
 func (f *taskFacts) lateBy() time.Duration {
-	if f.t.LatenessUS == nil || len(f.attempts) == 0 {
+	if f.t.LatenessUS == nil || len(f.attempts) == 0 && !f.t.RunStarted() {
 		return 0
 	}
 	return time.Duration(*f.t.LatenessUS) * time.Microsecond

@@ -97,6 +97,15 @@ func (f *fake) Tasks(_ context.Context, q dts.TaskFilter) (dts.Page[*dts.Task], 
 	return p, nil
 }
 
+func (f *fake) Steps(_ context.Context, tenant, run string) (list []*dts.Task, err error) {
+	for _, t := range f.tasks {
+		if t.WorkflowID == run && t.TenantID == tenant {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
 func (f *fake) Attempts(_ context.Context, _, id string) ([]*dts.Attempt, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

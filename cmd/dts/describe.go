@@ -38,6 +38,10 @@ func target(s *dts.Spec) string {
 			}
 			return clean(words(t.Argv))
 		}
+	case dts.WorkflowRun:
+		if t, err := s.Workflow(); err == nil {
+			return "workflow of " + count(len(t.Steps), "step")
+		}
 	}
 	return string(s.TargetType)
 }
@@ -118,6 +122,9 @@ func shellName(line string) string {
 
 // limits says how often and how long a task may run.
 func limits(s *dts.Spec, attempts int) string {
+	if s.TargetType == dts.WorkflowRun {
+		return "" // its steps have theirs
+	}
 	text := count(attempts, "attempt")
 	if attempts > 1 {
 		switch s.Retry.Backoff {

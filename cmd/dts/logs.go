@@ -14,7 +14,7 @@ func (a *app) logsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "logs", Usage: "print what a run printed, or the body that the URL answered", ArgsUsage: "NAME|ID", Category: "Tasks",
 		Description: `Of a recurring task it is the newest run. With -f it goes on until the run ends; a task that has not
-started is waited for.`,
+started is waited for. Of a workflow it is what its steps printed, one after the other.`,
 		Flags: withConnection(
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "follow the run as it prints"},
 			&cli.IntFlag{Name: "attempt", DefaultText: "the newest", Usage: "that of the attempt `N`"},
@@ -48,6 +48,8 @@ func (a *app) logs(c *cli.Context) error {
 			}
 		}
 		switch {
+		case t.IsRun():
+			return a.runLogs(c.Context, c, l, t.ID)
 		case c.Bool("json"):
 			out, err := l.Output(c.Context, t.ID, attempt)
 			if err != nil {

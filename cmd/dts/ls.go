@@ -27,6 +27,7 @@ func (a *app) lsCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "label", Usage: "those with the label `K=V`; can be repeated"},
 			&cli.StringFlag{Name: "name", Usage: "those of this `NAME`"},
 			&cli.StringFlag{Name: "batch", Usage: "the tasks of the bulk request `ID`"},
+			&cli.StringFlag{Name: "workflow", Usage: "the steps of a workflow's run, given by its `NAME|ID`; of a recurring one the newest run"},
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "all there are"},
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: 20, DefaultText: "20", Usage: "at most `N` tasks"},
 			jsonFlag(),
@@ -42,6 +43,7 @@ type listing struct {
 	rstatuses        []dts.RecurringStatus
 	queue, name      string
 	batch            string
+	workflow         string
 	labels           map[string]string
 	all              bool
 	limit            int
@@ -51,7 +53,7 @@ func (a *app) ls(c *cli.Context) error {
 	if err := noArgs(c); err != nil {
 		return err
 	}
-	q := listing{queue: c.String("queue"), name: c.String("name"), batch: c.String("batch"), all: c.Bool("all"), limit: c.Int("limit")}
+	q := listing{queue: c.String("queue"), name: c.String("name"), batch: c.String("batch"), workflow: c.String("workflow"), all: c.Bool("all"), limit: c.Int("limit")}
 	var err error
 	if q.labels, err = pairs(c, "label"); err != nil {
 		return err
@@ -66,9 +68,12 @@ func (a *app) ls(c *cli.Context) error {
 		return usagef("--batch: %q is not an id", clip(clean(q.batch), 40))
 	}
 	q.tasks, q.recurring = c.Bool("tasks"), c.Bool("recurring")
+	if q.workflow != "" && q.recurring {
+		return usagef("--workflow: lists steps, and those are tasks; leave --recurring out")
+	}
 	if !q.tasks && !q.recurring {
 		q.tasks = len(q.statuses) > 0 || len(q.rstatuses) == 0
-		q.recurring = q.batch == "" && (len(q.rstatuses) > 0 || len(q.statuses) == 0)
+		q.recurring = q.batch == "" && q.workflow == "" && (len(q.rstatuses) > 0 || len(q.statuses) == 0)
 	}
 	return a.withServer(c, func(l *link) error { return a.list(c.Context, l, q, c.Bool("json")) })
 }
@@ -98,6 +103,13 @@ func (a *app) list(ctx context.Context, l *link, q listing, asJSON bool) error {
 	var tasks []*dts.Task
 	var more bool
 	var err error
+	if q.workflow != "" {
+		run, err := l.runMeant(ctx, q.workflow)
+		if err != nil {
+			return err
+		}
+		q.workflow = run.ID
+	}
 	if q.recurring {
 		if recurring, err = q.findRecurring(ctx, l); err != nil {
 			return err
@@ -119,7 +131,7 @@ func (a *app) list(ctx context.Context, l *link, q listing, asJSON bool) error {
 		return a.printJSON(out)
 	}
 	switch {
-	case len(recurring)+len(tasks) == 0 && (q.queue != "" || q.name != "" || q.batch != "" || len(q.labels)+len(q.statuses)+len(q.rstatuses) > 0):
+	case len(recurring)+len(tasks) == 0 && (q.queue != "" || q.name != "" || q.batch != "" || q.workflow != "" || len(q.labels)+len(q.statuses)+len(q.rstatuses) > 0):
 		a.printf("Nothing matches.\n")
 	case len(recurring)+len(tasks) == 0:
 		a.printf("There is nothing yet. Add something with: dts add --cron \"*/5 * * * *\" -- ./backup.sh\n")
@@ -181,7 +193,7 @@ func hasLabels(labels, wanted map[string]string) bool {
 // findTasks returns the tasks to show: what runs, then what waits, soonest first, then what is done, newest
 // first. more tells that there are others.
 func (q *listing) findTasks(ctx context.Context, l *link) (list []*dts.Task, more bool, err error) {
-	f := dts.TaskFilter{Statuses: q.statuses, Queue: q.queue, Name: q.name, BatchID: q.batch, Labels: q.labels, Limit: 500}
+	f := dts.TaskFilter{Statuses: q.statuses, Queue: q.queue, Name: q.name, BatchID: q.batch, WorkflowID: q.workflow, Labels: q.labels, Limit: 500}
 	if q.all || len(q.statuses) > 0 {
 		limit := q.limit
 		if q.all {
@@ -301,6 +313,8 @@ func (a *app) taskWhen(t *dts.Task, now time.Time) string {
 	switch {
 	case t.Status == dts.Pending && t.WaitsFor == dts.ReasonPaused:
 		return "paused"
+	case runWords(t) != "":
+		return runWords(t)
 	case t.Status == dts.Pending && t.Unresolved > 0:
 		return "after " + count(t.Unresolved, "other task")
 	case t.Status == dts.Pending && t.WaitsFor == dts.ReasonOverlap:

@@ -60,15 +60,29 @@ func (a *app) showTask(ctx context.Context, l *link, t *dts.Task, asJSON bool) e
 	if err != nil {
 		return err
 	}
+	var run *dts.RunState
+	if t.IsRun() {
+		if run, err = l.Workflow(ctx, t.ID); err != nil {
+			return err
+		}
+	}
 	if asJSON {
-		return a.printJSON(struct {
-			Task         *dts.Task      `json:"task"`
-			Attempts     []*dts.Attempt `json:"attempts"`
-			Dependencies *dts.Graph     `json:"dependencies"`
-		}{t, append([]*dts.Attempt{}, attempts...), graph})
+		out := struct {
+			Task         *dts.Task       `json:"task"`
+			Attempts     []*dts.Attempt  `json:"attempts"`
+			Dependencies *dts.Graph      `json:"dependencies"`
+			Steps        []dts.StepState `json:"steps,omitempty"`
+		}{Task: t, Attempts: append([]*dts.Attempt{}, attempts...), Dependencies: graph}
+		if run != nil {
+			out.Steps = run.Steps
+		}
+		return a.printJSON(out)
 	}
 	a.printTask(t)
-	if len(graph.Dependencies) > 0 {
+	if run != nil {
+		a.stepTable(run)
+	}
+	if len(graph.Dependencies) > 0 && !t.RunStarted() { // else that is its steps, which stand there already
 		a.printf("\n")
 		if left := a.printGraph(graph, t.DependsMode, nearTree); left > 0 {
 			a.printf("%s\n", a.dim("There is more: dts deps "+t.ID))
@@ -92,6 +106,8 @@ func (a *app) printTask(t *dts.Task) {
 	switch {
 	case t.Status == dts.Skipped:
 		status += ": " + reason(t.SkipReason)
+	case runWords(t) != "":
+		status += ", " + runWords(t)
 	case waits(t) != "":
 		status += ", " + waits(t)
 	case t.Status == dts.Pending && t.Attempts > 0:
@@ -129,6 +145,7 @@ func (a *app) printTask(t *dts.Task) {
 	if t.RecurringTaskID != "" {
 		list = append(list, fact{"Recurring task", t.RecurringTaskID + " (" + originWords(t.Origin) + ")"})
 	}
+	list = append(list, fact{"Step", stepWords(t)}, fact{"Gets output of", clean(strings.Join(t.Inputs, ", "))})
 	list = append(list, specFacts(&t.Spec)...)
 	list = append(list, fact{"Dedupe key", clean(t.DedupeKey)}, fact{"Batch", t.BatchID})
 	list = append(list, fact{"Limits", limits(&t.Spec, t.MaxAttempts)},

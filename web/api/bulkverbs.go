@@ -114,7 +114,7 @@ func (x *TaskFilter) filter(f *fieldErrors) dts.TaskFilter {
 	}
 	return dts.TaskFilter{
 		Statuses: x.Statuses, Queue: x.Queue, Name: x.Name, NamePrefix: x.NamePrefix, Error: x.Error, Labels: x.Labels, CreatedBy: x.CreatedBy,
-		RecurringTaskID: f.id("filter.recurring_task_id", x.RecurringTaskID), BatchID: f.id("filter.batch_id", x.BatchID),
+		RecurringTaskID: f.id("filter.recurring_task_id", x.RecurringTaskID), BatchID: f.id("filter.batch_id", x.BatchID), WorkflowID: f.id("filter.workflow_id", x.WorkflowID),
 		DedupeKey: x.DedupeKey, ConcurrencyKey: x.ConcurrencyKey, WaitsFor: x.WaitsFor,
 		From: f.time("filter.from", x.From, nil), To: f.time("filter.to", x.To, nil),
 	}

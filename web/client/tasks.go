@@ -31,7 +31,7 @@ func (c *Client) Bulk(ctx context.Context, b dts.BulkChange) (dts.BulkResult, er
 	q := api.BulkVerbRequest{IDs: b.Filter.IDs, DryRun: b.DryRun}
 	if f := &b.Filter; len(f.IDs) == 0 {
 		q.Filter = &api.TaskFilter{Statuses: f.Statuses, Queue: f.Queue, Name: f.Name, NamePrefix: f.NamePrefix, Error: f.Error, Labels: f.Labels,
-			CreatedBy: f.CreatedBy, RecurringTaskID: f.RecurringTaskID, BatchID: f.BatchID, DedupeKey: f.DedupeKey, ConcurrencyKey: f.ConcurrencyKey,
+			CreatedBy: f.CreatedBy, RecurringTaskID: f.RecurringTaskID, BatchID: f.BatchID, WorkflowID: f.WorkflowID, DedupeKey: f.DedupeKey, ConcurrencyKey: f.ConcurrencyKey,
 			WaitsFor: f.WaitsFor, From: timeText(f.From), To: timeText(f.To)}
 	}
 	var r dts.BulkResult

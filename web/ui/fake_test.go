@@ -200,6 +200,15 @@ func (f *fake) Bulk(_ context.Context, c dts.BulkChange) (r dts.BulkResult, err 
 	return r, nil
 }
 
+func (f *fake) Steps(_ context.Context, tenant, run string) (list []*dts.Task, err error) {
+	for _, t := range f.tasks {
+		if t.WorkflowID == run && t.TenantID == tenant {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
 func (f *fake) Attempts(_ context.Context, _, id string) ([]*dts.Attempt, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
