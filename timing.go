@@ -27,7 +27,7 @@ func (t *Task) Timing(now time.Time) *Timing {
 		return nil
 	}
 	x := &Timing{QueueUS: t.QueuedUS}
-	if t.ResolvedAt.After(t.DueAt) {
+	if t.ResolvedAt.After(t.DueAt) && !(t.IsRun() && t.ResolvedAt.After(t.StartedAt)) { // that was its steps' end
 		x.ParentUS = t.ResolvedAt.Sub(t.DueAt).Microseconds()
 	}
 	before := max(t.StartedAt.Sub(t.DueAt).Microseconds(), 0)

@@ -194,6 +194,11 @@ func hasLabels(labels, wanted map[string]string) bool {
 // first. more tells that there are others.
 func (q *listing) findTasks(ctx context.Context, l *link) (list []*dts.Task, more bool, err error) {
 	f := dts.TaskFilter{Statuses: q.statuses, Queue: q.queue, Name: q.name, BatchID: q.batch, WorkflowID: q.workflow, Labels: q.labels, Limit: 500}
+	if q.workflow != "" {
+		list, _, err = scan(ctx, l, f, 0, 0, nil)
+		slices.Reverse(list) // in the order of the workflow
+		return list, false, err
+	}
 	if q.all || len(q.statuses) > 0 {
 		limit := q.limit
 		if q.all {

@@ -106,6 +106,10 @@ func (t taskRow) Waits() string {
 	switch {
 	case t.Status != dts.Pending || t.WaitsFor == dts.ReasonPaused || t.Unresolved == 0:
 		return waitText(t.WaitsFor)
+	case t.RunStarted() && t.Unresolved == 1:
+		return "runs, 1 step to go"
+	case t.RunStarted():
+		return "runs, " + strconv.Itoa(t.Unresolved) + " steps to go"
 	case t.Unresolved == 1:
 		return "waits for another task"
 	case t.DependsMode == dts.DependsAny:

@@ -67,6 +67,9 @@ func targetSummary(s dts.Spec) string {
 		}
 		return methodOf(t) + " " + safeURL(t.URL)
 	}
+	if s.TargetType == dts.WorkflowRun {
+		return workflowText(s)
+	}
 	t, err := s.Command()
 	if err != nil {
 		return string(s.TargetType)
@@ -130,6 +133,9 @@ func viewTarget(s dts.Spec) targetView {
 			v.Facts = append(v.Facts, pair{"Expects in the body", t.ExpectBody})
 		}
 		return v
+	}
+	if s.TargetType == dts.WorkflowRun {
+		return targetView{Command: workflowText(s)}
 	}
 	t, err := s.Command()
 	if err != nil {

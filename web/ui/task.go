@@ -25,6 +25,7 @@ type taskPage struct {
 	Recurring *dts.RecurringTask // what spawned it; nil for a one-time task
 	Facts     []pair
 	Actions   []action
+	Steps     []stepRow // of a workflow's run
 	Attempts  []attemptRow
 	Output    outputView
 	Self      string // address of this page, to refresh it
@@ -74,6 +75,9 @@ func actionsOf(t *dts.Task) []action {
 		if a.verb == dts.PauseTask && paused || a.verb == dts.ResumeTask && !paused {
 			continue
 		}
+		if t.RunStarted() && (a.verb == dts.RunNow || a.verb == dts.PauseTask) {
+			continue // it waits for its steps
+		}
 		if effect, err := a.verb.Do(t.Status); err == nil && effect != dts.Nothing {
 			a.Verb = string(a.verb)
 			list = append(list, a.action)
@@ -103,6 +107,12 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	d.Went = newBreakdown(t, d.Now)
 	if d.Up, d.Down, d.Truncated, err = h.graphOf(ctx, p, id); err != nil {
 		return err
+	}
+	if d.Steps, err = h.stepsOf(ctx, p, t, d.Now); err != nil {
+		return err
+	}
+	if t.RunStarted() {
+		d.Up = graphView{} // those are its steps
 	}
 	d.taskRow = taskRow{t, d.Now}
 	d.Alert = alert

@@ -16,6 +16,7 @@ func taskFacts(t *dts.Task) []pair {
 			list = append(list, pair{name, value})
 		}
 	}
+	add("Gets the output of", strings.Join(t.Inputs, ", "))
 	add("Created by", t.CreatedBy)
 	add("Origin", originText(t))
 	add("Node", t.Node)
@@ -31,6 +32,9 @@ func taskFacts(t *dts.Task) []pair {
 // specFacts are the settings that tasks and recurring tasks share. Those left at their default are
 // not worth a line.
 func specFacts(s dts.Spec) []pair {
+	if s.TargetType == dts.WorkflowRun {
+		return plainFacts(s, nil) // its steps have limits
+	}
 	list := []pair{{"Timeout", duration(s.Timeout()) + " for each attempt"}}
 	retry := "none"
 	if s.Retry.MaxAttempts > 1 {
@@ -40,6 +44,11 @@ func specFacts(s dts.Spec) []pair {
 		}
 	}
 	list = append(list, pair{"Retries", retry})
+	return plainFacts(s, list)
+}
+
+// plainFacts appends those that everything has.
+func plainFacts(s dts.Spec, list []pair) []pair {
 	if s.Delivery == dts.AtMostOnce {
 		list = append(list, pair{"Delivery", "at most once"})
 	}

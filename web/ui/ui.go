@@ -29,6 +29,7 @@ import (
 type Store interface {
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
+	Steps(ctx context.Context, tenant, run string) ([]*dts.Task, error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	// Graph returns what a task depends on and what depends on it: the limit tasks that are nearest.
 	Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error)
