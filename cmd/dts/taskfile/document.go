@@ -54,11 +54,12 @@ func (r *reader) document(n *yaml.Node, f *File) {
 	if len(f.Tasks)+len(f.Workflows)+len(f.Queues)+len(f.Calendars) == 0 && len(r.problems) == 0 {
 		r.add(posOf(n), "declares nothing; it should have tasks or workflows")
 	}
-	r.uniqueNames(f)
-	r.resolve(f.Tasks, "tasks", "task", true)
+	seen := map[string]Pos{}
+	r.uniqueNames(f.Tasks, "tasks", seen)
 	for i, w := range f.Workflows {
-		r.resolve(w.Steps, "workflows["+strconv.Itoa(i)+"].steps", "step", false)
+		r.uniqueName(w.Name, "workflows["+strconv.Itoa(i)+"]", w.Pos, seen)
 	}
+	r.resolve(f.Tasks, "tasks", "task", true)
 }
 
 // list calls f with each item of a list of at most limit.
@@ -298,7 +299,6 @@ func (r *reader) refuse(own map[string]bool, path, what, why string, keys ...str
 // workflow reads a workflow of the file.
 func (r *reader) workflow(n, defaults *yaml.Node, path string) *Workflow {
 	var form workflowForm
-	own := map[string]bool{}
 	w := &Workflow{Pos: posOf(n)}
 	m, done, ok := r.follow(n, 2)
 	defer done()
@@ -317,7 +317,7 @@ func (r *reader) workflow(n, defaults *yaml.Node, path string) *Workflow {
 		rest.Content = append(rest.Content, x.key, x.value)
 	}
 	before := len(r.problems)
-	own = r.form(&rest, defaults, reflect.ValueOf(&form).Elem(), path, 2)
+	own := r.form(&rest, defaults, reflect.ValueOf(&form).Elem(), path, 2)
 	w.Spec = form.Spec
 	what := "workflow " + quote(w.Name)
 	if w.Name == "" {
@@ -329,18 +329,33 @@ func (r *reader) workflow(n, defaults *yaml.Node, path string) *Workflow {
 	if len(w.Steps) == 0 && len(r.problems) == before {
 		r.at(path, "%s has no steps; give it steps, each with a name and what it runs", what)
 	}
+	recurring := own["cron"] || own["interval_seconds"] || own["rrule"]
+	if !recurring {
+		r.refuse(own, path, what, "is for a schedule, with cron, every or rrule", append(recurringKeys, "time_zone")...)
+	}
+	r.uniqueNames(w.Steps, path+".steps", map[string]Pos{})
+	r.resolve(w.Steps, path+".steps", "step", false)
 	if len(r.problems) > before {
 		return w
 	}
-	if !own["cron"] && !own["interval_seconds"] && !own["rrule"] {
-		r.refuse(own, path, what, "is for a schedule, with cron, every or rrule", append(recurringKeys, "time_zone")...)
+	d := dts.Workflow{}
+	for _, s := range w.Steps {
+		step := dts.Step{Spec: s.Spec, DependsMode: s.DependsMode, OnDependencyFailure: s.OnDependencyFailure, Inputs: s.Inputs}
+		for _, on := range s.DependsOn {
+			step.DependsOn = append(step.DependsOn, dts.StepDependsOn{Step: on.Name, Type: on.Type})
+		}
+		d.Steps = append(d.Steps, step)
+	}
+	w.TargetType, w.TargetConfig = dts.WorkflowRun, encode(dts.WorkflowTarget{Steps: d.Steps})
+	if !recurring {
+		s := w.Spec
+		r.invalid(s.Normalize(), path, what)
 		return w
 	}
 	q := form.RecurringRequest
+	q.Spec = w.Spec
 	w.Recurring = &q
-	checked := q
-	checked.TargetType, checked.TargetConfig = dts.Command, json.RawMessage(`{"argv":["true"]}`) // the steps were checked
-	_, err := checked.RecurringTask(time.Unix(0, 0))
+	_, err := q.RecurringTask(time.Unix(0, 0))
 	r.invalid(err, path, what)
 	return w
 }
@@ -395,15 +410,12 @@ func (r *reader) invalid(err error, path, what string) {
 	}
 	for _, f := range e.Fields {
 		at, name := join(path, f.Field), f.Field
-		if inner, ok := strings.CutPrefix(f.Field, "target_config"); ok {
+		if inner, ok := strings.CutPrefix(f.Field, "target_config.steps"); ok {
+			at, name = r.ofStep(path, "steps"+inner)
+		} else if inner, ok := strings.CutPrefix(f.Field, "target_config"); ok {
 			if _, own := r.marks[path+".target_config"]; !own {
-				if inner = strings.TrimPrefix(inner, "."); inner == "argv" || inner == "shell" || inner == "" {
-					inner = "command"
-					if _, is := r.marks[path+".command"]; !is {
-						inner = "url"
-					}
-				}
-				at, name = join(path, inner), inner
+				name = r.short(path, strings.TrimPrefix(inner, "."))
+				at = join(path, name)
 			}
 		}
 		if m, there := r.marks[at]; there && m.key != "" {
@@ -411,6 +423,30 @@ func (r *reader) invalid(err error, path, what string) {
 		}
 		r.at(at, "%s: %s: %s", what, name, f.Message)
 	}
+}
+
+// ofStep is where a field of a workflow's step stands, and what it is called there.
+func (r *reader) ofStep(path, field string) (at, name string) {
+	step, rest, _ := strings.Cut(field, "]")
+	step = join(path, step+"]")
+	name = strings.TrimPrefix(rest, ".")
+	if inner, ok := strings.CutPrefix(name, "target_config"); ok {
+		if _, own := r.marks[step+".target_config"]; !own {
+			name = r.short(step, strings.TrimPrefix(inner, "."))
+		}
+	}
+	return join(step, name), name
+}
+
+// short is what a field of a target_config is called in the file, where there is none.
+func (r *reader) short(path, field string) string {
+	if field != "argv" && field != "shell" && field != "" {
+		return field
+	}
+	if _, is := r.marks[path+".command"]; is {
+		return "command"
+	}
+	return "url"
 }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -113,7 +113,7 @@ func hidden(t reflect.Type, name string) bool {
 	case reflect.TypeFor[workflowForm]():
 		switch name {
 		case "idempotency_key", "target_type", "target_config", "retry", "delivery", "timeout_seconds", "preemptible", "resources",
-			"concurrency_key", "concurrency_limit":
+			"concurrency_key", "concurrency_limit", "warn_longer_seconds", "warn_shorter_seconds":
 			return true
 		}
 	}

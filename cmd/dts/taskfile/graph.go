@@ -8,29 +8,20 @@ import (
 	"dts/web/api"
 )
 
-// uniqueNames refuses two tasks or workflows of a file, or two steps of a workflow, that are called the same: the name is what
-// tells them apart when the file is applied again.
-func (r *reader) uniqueNames(f *File) {
-	seen := map[string]Pos{}
-	once := func(name string, path string, pos Pos) {
-		if first, twice := seen[name]; twice && name != "" {
-			r.at(path+".name", "the name %s is there twice, first in line %d; each needs its own", quote(name), first.Line)
-			return
-		}
-		seen[name] = pos
+// uniqueNames refuses two of a list that are called the same: the name is what tells them apart when the file is applied
+// again. seen has the names of other lists that count, too.
+func (r *reader) uniqueNames(list []*Task, path string, seen map[string]Pos) {
+	for i, t := range list {
+		r.uniqueName(t.Name, path+"["+strconv.Itoa(i)+"]", t.Pos, seen)
 	}
-	for i, t := range f.Tasks {
-		once(t.Name, "tasks["+strconv.Itoa(i)+"]", t.Pos)
+}
+
+func (r *reader) uniqueName(name, path string, pos Pos, seen map[string]Pos) {
+	if first, twice := seen[name]; twice && name != "" {
+		r.at(path+".name", "the name %s is there twice, first in line %d; each needs its own", quote(name), first.Line)
+		return
 	}
-	for i, w := range f.Workflows {
-		once(w.Name, "workflows["+strconv.Itoa(i)+"]", w.Pos)
-	}
-	for i, w := range f.Workflows {
-		clear(seen)
-		for k, s := range w.Steps {
-			once(s.Name, "workflows["+strconv.Itoa(i)+"].steps["+strconv.Itoa(k)+"]", s.Pos)
-		}
-	}
+	seen[name] = pos
 }
 
 // resolve finds the tasks of a list that others depend on, and refuses circles. Among tasks, only those without a schedule
@@ -70,7 +61,7 @@ func (r *reader) resolve(list []*Task, path, noun string, schedules bool) {
 			d.Index = to
 		}
 		for k, name := range t.Inputs {
-			if !seen[name] {
+			if !seen[name] && schedules { // of steps it may be further away: dts.Workflow looks
 				r.at(at+".inputs["+strconv.Itoa(k)+"]", "%s reads the output of %s, but does not depend on it; add it to depends_on", t.what(), quote(name))
 			}
 		}

@@ -34,9 +34,9 @@ import (
 // Limits of a file.
 const (
 	MaxBytes    = 4 << 20
-	MaxTasks    = dts.MaxBulk // and as many workflows
-	MaxSteps    = 1000        // of a workflow
-	MaxProblems = 100         // that are told
+	MaxTasks    = dts.MaxBulk  // and as many workflows
+	MaxSteps    = dts.MaxSteps // of a workflow
+	MaxProblems = 100          // that are told
 )
 
 // Label marks what `dts apply` keeps as a file says: its value is the file's name.
@@ -117,11 +117,9 @@ type Dependency struct {
 // Workflow is several tasks that are run as one.
 type Workflow struct {
 	Pos
-	// Spec has no target: the steps are what is run.
-	dts.Spec
-	Steps []*Task // without schedules; each after those that it depends on in DependsOn, in the order of the file
-	// Recurring is its schedule, without a target; nil where the file says none.
-	Recurring *api.RecurringRequest
+	dts.Spec                        // of a run: its target is WORKFLOW, with the steps
+	Steps     []*Task               // the steps again, without schedules
+	Recurring *api.RecurringRequest // cron, every, rrule: the workflow again, with its schedule. Else nil
 }
 
 // usableName is what a file can be called: it becomes the value of a label, and an argument.
