@@ -13,11 +13,18 @@ import (
 
 func (a *app) checkCommand() *cli.Command {
 	return &cli.Command{
-		Name: "check", Usage: "check crontab files", ArgsUsage: "FILE…", Category: "Without a server",
-		Description: `Says what is wrong with which line; - is standard input. Whether a file has a user field, as
-/etc/crontab and the files in /etc/cron.d do, is found out unless it is said. Exits with 2 when something is
-wrong.`,
-		Flags:  append(formFlags(), jsonFlag()),
+		Name: "check", Usage: "check crontabs, and files that declare tasks", ArgsUsage: "FILE…", Category: "Without a server",
+		Description: `Says what is wrong with which line; - is standard input. A FILE.yaml, .yml or .json declares tasks, as for dts apply
+and dts ci; another one is a crontab, unless --tasks is given. Whether a crontab has a user field, as /etc/crontab and the
+files in /etc/cron.d do, is found out unless it is said. Exits with 2 when something is wrong.
+
+--schema prints a JSON Schema of the files that declare tasks, for editors:
+   dts check --schema > dts.schema.json
+and in the file: # yaml-language-server: $schema=dts.schema.json`,
+		Flags: append(formFlags(),
+			&cli.BoolFlag{Name: "tasks", Usage: "the files declare tasks, whatever they are called"},
+			&cli.BoolFlag{Name: "schema", Usage: "print the JSON Schema of files that declare tasks"},
+			jsonFlag()),
 		Action: a.check,
 	}
 }
@@ -93,11 +100,25 @@ type problem struct {
 }
 
 func (a *app) check(c *cli.Context) error {
+	if c.Bool("schema") {
+		return a.printSchema(c)
+	}
 	if !c.Args().Present() {
 		return usagef("dts check needs a FILE; - is standard input")
 	}
+	if c.Bool("tasks") && (c.Bool("system") || c.Bool("user-form")) {
+		return usagef("--tasks is given, and --system and --user-form are for crontabs; keep one")
+	}
 	wrong := false
 	for _, path := range c.Args().Slice() {
+		if c.Bool("tasks") || isTaskFile(path) && !c.Bool("system") && !c.Bool("user-form") {
+			bad, err := a.checkTaskFile(path, c.Bool("json"))
+			if err != nil {
+				return err
+			}
+			wrong = wrong || bad
+			continue
+		}
 		f, err := a.readCrontab(c, path)
 		if err != nil {
 			return err

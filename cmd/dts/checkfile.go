@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"dts/cmd/dts/taskfile"
+)
+
+// isTaskFile reports whether a file declares tasks, by its name; other files are crontabs.
+func isTaskFile(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// readTaskFile reads and checks a file that declares tasks, or standard input for "-".
+func (a *app) readTaskFile(path string) (*taskfile.File, []byte, []taskfile.Problem, error) {
+	in := a.in
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, nil, nil, usagef("%s", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	src, err := io.ReadAll(io.LimitReader(in, taskfile.MaxBytes+1))
+	if err != nil {
+		return nil, nil, nil, usagef("read %s: %s", path, err)
+	}
+	f, problems := taskfile.Parse(path, src, a.now())
+	return f, src, problems, nil
+}
+
+// printProblems prints what is wrong with a file as compilers do, each with its line.
+func (a *app) printProblems(src []byte, problems []taskfile.Problem) {
+	lines := strings.Split(string(src), "\n")
+	for _, p := range problems {
+		fmt.Fprintln(a.err, clean(p.String()))
+		if p.Line < 1 || p.Line > len(lines) {
+			continue
+		}
+		line := clean(strings.TrimRight(lines[p.Line-1], "\r"))
+		if indent := len(line) - len(strings.TrimLeft(line, " ")); line != "" && len(line) <= 120 && p.Column > indent {
+			fmt.Fprintf(a.err, "    %s\n    %s\n", line[indent:], strings.Repeat(" ", p.Column-1-indent)+"^")
+		}
+	}
+}
+
+// printSchema prints the JSON Schema of files that declare tasks.
+func (a *app) printSchema(c *cli.Context) error {
+	if c.Args().Present() {
+		return usagef("--schema prints the schema and checks nothing; leave out %s", c.Args().First())
+	}
+	s, err := taskfile.Schema()
+	if err == nil {
+		a.printf("%s\n", s)
+	}
+	return err
+}
+
+// checkTaskFile checks one file, and reports whether something is wrong with it.
+func (a *app) checkTaskFile(path string, asJSON bool) (wrong bool, err error) {
+	f, src, problems, err := a.readTaskFile(path)
+	if err != nil {
+		return false, err
+	}
+	if asJSON {
+		w := checkedFile{File: path, Form: "tasks", Tasks: len(f.Tasks), Workflows: len(f.Workflows), Problems: problems}
+		if problems == nil {
+			w.Problems = []taskfile.Problem{}
+		}
+		return len(problems) > 0, a.printLine(w)
+	}
+	a.printProblems(src, problems)
+	verdict := "no problem"
+	if len(problems) > 0 {
+		verdict = count(len(problems), "problem")
+	}
+	what := count(len(f.Tasks), "task")
+	if len(f.Workflows) > 0 {
+		what += ", " + count(len(f.Workflows), "workflow")
+	}
+	a.printf("%s: %s, %s\n", clean(path), what, verdict)
+	return len(problems) > 0, nil
+}
+
+// checkedFile is the JSON of one file that declares tasks.
+type checkedFile struct {
+	File      string             `json:"file"`
+	Form      string             `json:"form"` // tasks
+	Tasks     int                `json:"tasks"`
+	Workflows int                `json:"workflows"`
+	Problems  []taskfile.Problem `json:"problems"`
+}
