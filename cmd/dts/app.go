@@ -96,7 +96,7 @@ func (a *app) commands() *cli.App {
 		},
 		Commands: []*cli.Command{
 			a.serveCommand(), a.statusCommand(), a.uiCommand(), a.retentionCommand(),
-			a.addCommand(), a.importCommand(),
+			a.addCommand(), a.applyCommand(), a.exportCommand(), a.importCommand(),
 			a.lsCommand(), a.deadCommand(), a.batchCommand(), a.showCommand(), a.depsCommand(), a.logsCommand(),
 			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(), a.queueCommand(),
 			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(),

@@ -33,9 +33,13 @@ standard input, no retries, and nothing made up for after an outage unless --cat
 may take 7 days. What a job prints is kept and not mailed.
 
 A line that cannot be carried over is refused by file and line, and then nothing is imported, unless
---keep-going. Importing again adds only what is new. - is standard input.`,
+--keep-going. Importing again adds only what is new. - is standard input.
+
+With --yaml it adds nothing, needs no server, and writes the jobs as a file that dts apply takes:
+   dts import crontab --yaml /etc/crontab > tasks.yaml`,
 			Flags: withConnection(append(formFlags(),
 				&cli.BoolFlag{Name: "dry-run", Usage: "say what would be added, and add nothing; needs no server"},
+				&cli.BoolFlag{Name: "yaml", Usage: "write what would be added as a file for dts apply, and add nothing; with --json as JSON"},
 				&cli.BoolFlag{Name: "keep-going", Usage: "import the other lines when some are refused"},
 				&cli.StringFlag{Name: "user", Usage: "run lines without a user field as the user `NAME`; default: the file's name in /var/spool/cron, else the server's user"},
 				&cli.StringFlag{Name: "tz", Usage: "IANA `ZONE` of lines without CRON_TZ; default: this machine's"},
@@ -52,6 +56,9 @@ func (a *app) importCrontab(c *cli.Context) error {
 	if !c.Args().Present() {
 		return usagef("dts import crontab needs a FILE; - is standard input")
 	}
+	if c.Bool("yaml") && c.Bool("dry-run") {
+		return usagef("--yaml and --dry-run are both given, and neither adds anything; keep one")
+	}
 	p, err := a.planImport(c)
 	if err != nil {
 		return err
@@ -65,6 +72,9 @@ func (a *app) importCrontab(c *cli.Context) error {
 			text += "; change them, or import the other " + count(len(p.jobs), "job") + " with --keep-going"
 		}
 		return usagef("%s", text)
+	}
+	if c.Bool("yaml") {
+		return a.importYAML(c, p)
 	}
 	if c.Bool("dry-run") {
 		return a.dryRun(c, p)

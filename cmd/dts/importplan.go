@@ -88,6 +88,16 @@ func (a *app) planImport(c *cli.Context) (*importPlan, error) {
 	return p, nil
 }
 
+// requests are the requests of the jobs, without the keys by which an import finds what an earlier one added.
+func (p *importPlan) requests() []api.RecurringRequest {
+	list := make([]api.RecurringRequest, len(p.jobs))
+	for i, j := range p.jobs {
+		list[i] = j.request
+		list[i].IdempotencyKey = ""
+	}
+	return list
+}
+
 // cronTimeout is the limit of an imported job's run. Cron has none.
 const cronTimeout = dts.MaxTimeout
 

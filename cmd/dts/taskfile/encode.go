@@ -3,6 +3,7 @@ package taskfile
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -83,6 +84,25 @@ func EncodeRequests(name string, requests []api.RecurringRequest) ([]byte, error
 		c.Recurring = append(c.Recurring, r)
 	}
 	return Encode(c)
+}
+
+// JSON is a file as JSON, with the keys of each mapping in order.
+func JSON(src []byte) ([]byte, error) {
+	var doc yaml.Node
+	if err := yaml.Load(src, &doc); err != nil {
+		return nil, err
+	}
+	r := &reader{}
+	v, ok := r.any(doc.Content[0], 0)
+	if !ok {
+		return nil, errors.New(r.problems[0].Message)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // recurring writes a recurring task, or a workflow.

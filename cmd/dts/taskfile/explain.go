@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -160,7 +159,7 @@ func both(a, b map[string]json.RawMessage) []string {
 	return names
 }
 
-// words writes a value on one line, as a file would.
+// words writes a value as a file would: a text as it is, all else on one line.
 func words(field string, v json.RawMessage) string {
 	switch s := string(v); s {
 	case "", "null", `""`, "{}", "[]":
@@ -183,9 +182,6 @@ func words(field string, v json.RawMessage) string {
 	}
 	x := n.Content[1]
 	if x.Kind == yaml.ScalarNode {
-		if strings.Contains(x.Value, "\n") {
-			return strconv.Quote(x.Value)
-		}
 		return x.Value
 	}
 	onOneLine(x)
