@@ -1,7 +1,6 @@
 package taskfile
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -203,7 +202,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		file, problems := Parse("f.yaml", src, testNow)
 		for _, p := range problems {
-			if p.Message == "" || p.Line < 0 || p.Column < 0 || p.Line > bytes.Count(src, []byte("\n"))+3 && p.Line < 1<<30 {
+			if p.Message == "" || p.Line < 0 || p.Column < 0 || p.Line > len(src)+2 && p.Line < 1<<30 {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -221,4 +220,24 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What the guide shows is right.
+func TestGuide(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(doc), "```yaml\n")[1:]
+	if len(blocks) == 0 {
+		t.Error("the guide has no file")
+	}
+	s := schema(t)
+	for _, b := range blocks {
+		src, _, _ := strings.Cut(b, "```")
+		parse(t, src)
+		if bad := validate(s, []byte(src)); bad != "" {
+			t.Errorf("the schema: %s in\n%s", bad, src)
+		}
+	}
 }
