@@ -35,7 +35,8 @@ may take 7 days. What a job prints is kept and not mailed.
 A line that cannot be carried over is refused by file and line, and then nothing is imported, unless
 --keep-going. Importing again adds only what is new. - is standard input.
 
-With --yaml it adds nothing, needs no server, and writes the jobs as a file that dts apply takes:
+With --yaml it adds nothing, needs no server, and writes the jobs as a file
+that dts apply takes:
    dts import crontab --yaml /etc/crontab > tasks.yaml`,
 			Flags: withConnection(append(formFlags(),
 				&cli.BoolFlag{Name: "dry-run", Usage: "say what would be added, and add nothing; needs no server"},
