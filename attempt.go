@@ -2,6 +2,7 @@ package dts
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -69,6 +70,13 @@ type Job struct {
 	Inputs map[string]string // what the tasks have printed that its Inputs name
 	// Started is called at most once, by commands only, as soon as the process runs.
 	Started func(Process)
+	// Exited is called at most once, by commands only, when the process has ended; some of its output may still be on
+	// its way. nil where nobody wants to know.
+	Exited func()
+	// Output, if set, gets all that the run prints, or the body of the answer, as it comes; what is kept of it is in the
+	// outcome. Its Write may block, which holds the command up; but what comes after Exited and is not taken within
+	// about a second is lost. Its errors are ignored.
+	Output io.Writer
 	// Controls is called at most once, by commands only, right after Started, with what can hold the run up; nil where
 	// nobody wants to.
 	Controls func(Controls)

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"io"
 	"sync"
 
 	"dts"
@@ -11,6 +12,8 @@ import (
 // what follows. It implements io.Writer for the attempt and dts.Tail for those who watch; any number of
 // goroutines may use it at once. The zero value is ready.
 type capture struct {
+	tee io.Writer // gets everything first; nil: nobody wants it
+
 	mu    sync.Mutex
 	head  []byte
 	ring  []byte        // byte number o of the stream, after the head, is at (o - OutputKept) % OutputKept
@@ -19,8 +22,11 @@ type capture struct {
 	wake  chan struct{} // closed at the next change; nil when nobody waits
 }
 
-// Write keeps what fits and never fails.
+// Write keeps what fits and never fails. Writes are in order: there is one writer.
 func (c *capture) Write(p []byte) (int, error) {
+	if c.tee != nil {
+		_, _ = c.tee.Write(p) // see dts.Job
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(p)

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,9 @@ func (r *Runner) runCommand(ctx context.Context, job *dts.Job, c *capture, limit
 	}
 	memory.Stop()
 	hold.exited()
+	if job.Exited != nil {
+		job.Exited()
+	}
 	if err := cmd.Wait(); errors.Is(err, exec.ErrWaitDelay) {
 		r.o.Log.Debug("a process in the background holds the output of its command open; what it prints from here on is lost",
 			"task_id", job.Task.ID, "attempt", job.Number)
@@ -112,7 +116,7 @@ func (r *Runner) prepare(t *dts.CommandTarget, job *dts.Job) (*exec.Cmd, error) 
 	if len(argv) == 0 {
 		return nil, errors.New("there is no command; give argv or shell")
 	}
-	dir, err := directory(t.Dir, who.HomeDir)
+	dir, err := directory(cmp.Or(t.Dir, r.o.Dir), who.HomeDir)
 	if err != nil {
 		return nil, err
 	}

@@ -75,25 +75,29 @@ func parseID(s string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// environment returns what a command sees: little of the server's own, then the task's, then what describes
-// the run. Of two equal names os/exec takes the last.
+// environment returns what a command sees: little of the server's own, or what Options say, then the task's, then what
+// describes the run. Of two equal names os/exec takes the last.
 func (r *Runner) environment(t *dts.CommandTarget, job *dts.Job, who *user.User, shell string) []string {
-	home := who.HomeDir
-	if home == "" {
-		home = "/"
+	env := slices.Clone(r.o.Environ)
+	if env == nil || who != r.self {
+		home := who.HomeDir
+		if home == "" {
+			home = "/"
+		}
+		env = append(env,
+			"PATH="+getenv("PATH", defaultPath),
+			"HOME="+home,
+			"USER="+who.Username,
+			"LOGNAME="+who.Username,
+			"SHELL="+shell,
+			"LANG="+getenv("LANG", "C.UTF-8"),
+		)
 	}
-	env := []string{
-		"PATH=" + getenv("PATH", defaultPath),
-		"HOME=" + home,
-		"USER=" + who.Username,
-		"LOGNAME=" + who.Username,
-		"SHELL=" + shell,
-		"LANG=" + getenv("LANG", "C.UTF-8"),
-	}
+	first := len(env)
 	for name, value := range t.Env {
 		env = append(env, name+"="+value)
 	}
-	slices.Sort(env[6:])
+	slices.Sort(env[first:])
 	env = append(env,
 		"DTS_TASK_ID="+job.Task.ID,
 		"DTS_TASK_NAME="+job.Task.Name,

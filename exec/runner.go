@@ -18,6 +18,8 @@ type Options struct {
 	UserAgent           string        // of HTTP requests; default "dts"
 	NodeID              string        // given to commands as DTS_NODE
 	DataDirID           string        // names this server's data in the mark of each command; see KillOrphans
+	Environ             []string      // what commands start from, as os.Environ returns it; default: a minimal environment
+	Dir                 string        // where commands start that name no directory; default: their user's home
 	MaxHTTPConnsPerHost int           // connections to one host at a time; default: no limit of its own
 	ConnectTimeout      time.Duration // to connect, and as long again for TLS; default 10 s
 	HeaderTimeout       time.Duration // from the request to the header of the answer; default: the task's timeout
@@ -83,7 +85,7 @@ func New(o Options) *Runner {
 // task's timeout has passed or ctx is done; the cause of ctx decides whether it then is CANCELLED
 // (dts.ErrRunCancelled) or LOST (any other).
 func (r *Runner) Run(ctx context.Context, job dts.Job) (out dts.Outcome) {
-	c := &capture{}
+	c := &capture{tee: job.Output}
 	key := runKey{job.Task.ID, job.Number}
 	r.mu.Lock()
 	r.runs[key] = c
