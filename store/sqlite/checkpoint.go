@@ -38,7 +38,7 @@ type checkpointer struct {
 }
 
 func openCheckpointer(ctx context.Context, d *DB) (*checkpointer, error) {
-	w, err := openWriter(ctx, dsn(d.path, checkpointWait, "synchronous(FULL)", "wal_autocheckpoint(0)", cacheSize(128)))
+	w, err := openWriter(ctx, dsn(d.path, checkpointWait, d.synchronous(), "wal_autocheckpoint(0)", cacheSize(128)))
 	if err != nil {
 		return nil, err
 	}

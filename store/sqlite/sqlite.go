@@ -57,6 +57,10 @@ type Options struct {
 
 	Readers int // connections for Query; 4 when zero
 
+	// Volatile, if set, is SQL that makes the whole schema, for a new database that nobody needs after this process: it is
+	// made by that in place of Migrations, nothing is synced, and how the process stops is not noted.
+	Volatile string
+
 	// CheckAtOpenBytes: a database and log up to this size are checked inside Open, larger ones in the
 	// background, and only after an unclean stop. 64 MiB when zero.
 	CheckAtOpenBytes int64
@@ -128,7 +132,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	if o.Failpoint == nil {
 		o.Failpoint = func(string) {}
 	}
-	if o.Migrations == nil {
+	if o.Migrations == nil && o.Volatile == "" {
 		return nil, errors.New("open database: no migrations given")
 	}
 	if path, err = filepath.Abs(path); err != nil {
@@ -148,15 +152,17 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	if err := createFile(path); err != nil {
 		return nil, err
 	}
-	if d.unclean, err = markRunning(path); err != nil {
-		return nil, err
+	if o.Volatile == "" {
+		if d.unclean, err = markRunning(path); err != nil {
+			return nil, err
+		}
 	}
 	defer func() {
 		// A start that fails changes nothing about how the last stop was.
 		if err != nil {
 			d.cancel()
 			d.work.Wait()
-			if !d.unclean {
+			if !d.unclean && o.Volatile == "" {
 				err = errors.Join(err, unmarkRunning(path))
 			}
 		}
@@ -227,7 +233,7 @@ func (d *DB) look(ctx context.Context, check bool) error {
 
 // prepare does what needs the database alone, on a connection of its own: the version of SQLite, migrations.
 func (d *DB) prepare(ctx context.Context) error {
-	pragmas := []string{"journal_mode(WAL)", "synchronous(FULL)"}
+	pragmas := []string{"journal_mode(WAL)", d.synchronous()}
 	if fileSize(d.path) == 0 {
 		// It counts only before the first table and before WAL; on an existing file it writes.
 		pragmas = append([]string{"auto_vacuum(INCREMENTAL)"}, pragmas...)
@@ -249,6 +255,13 @@ func (d *DB) prepare(ctx context.Context) error {
 	}
 	if mode != "wal" {
 		return fmt.Errorf("journal mode is %q and cannot be made wal; is it on a network file system?", mode)
+	}
+	if d.o.Volatile != "" {
+		// In one transaction, not one for each table.
+		if _, err := db.ExecContext(ctx, "BEGIN;\n"+d.o.Volatile+"\nCOMMIT;"); err != nil {
+			return fmt.Errorf("make the schema: %w", err)
+		}
+		return nil
 	}
 	return d.migrate(ctx, db)
 }
@@ -293,7 +306,7 @@ func (d *DB) Close() error {
 			err = errors.Join(err, d.w.close())
 			d.w = nil
 		}
-		if err == nil && d.corrupt.Load() == nil {
+		if err == nil && d.corrupt.Load() == nil && d.o.Volatile == "" {
 			err = unmarkRunning(d.path)
 		}
 		if err != nil {
@@ -341,10 +354,18 @@ func createFile(path string) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
+// synchronous is the pragma that says whether a commit waits for the disk.
+func (d *DB) synchronous() string {
+	if d.o.Volatile != "" {
+		return "synchronous(OFF)"
+	}
+	return "synchronous(FULL)"
+}
+
 func (d *DB) writerDSN() string {
 	return dsn(d.path, busyTimeout,
 		"journal_mode(WAL)",
-		"synchronous(FULL)",
+		d.synchronous(),
 		"wal_autocheckpoint(0)",
 		"temp_store(MEMORY)", // no batch fails for want of a temporary directory
 		"journal_size_limit("+strconv.Itoa(walKeep)+")",
