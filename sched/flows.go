@@ -121,7 +121,12 @@ func (f *flow) of(it *item) *poolFlow {
 // of them; of n that want more than there are, each gets 3 of 3n+1; and one that had nothing to do finds some free. A
 // sixteenth is kept for queues of which nothing runs: else some that hang and came one after the other would have all.
 // Choudhury and Hahne, Dynamic queue length thresholds for shared-memory packet switches, 1998.
-func (p *pool) share() int { return max(3*(p.slots-p.slots/16-p.used()), 1) }
+func (p *pool) share() int {
+	if p.whole {
+		return p.slots
+	}
+	return max(3*(p.slots-p.slots/16-p.used()), 1)
+}
 
 // passes lets a flow be passed over that may not start anything now; false when it may.
 func (l *loop) passes(p *pool, it *item, now time.Time) bool {

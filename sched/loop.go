@@ -50,8 +50,9 @@ type item struct {
 type pool struct {
 	kind              dts.TargetType
 	slots             int
-	running           int // stopped commands among them
-	stopped, borrowed int // see preempt.go
+	whole             bool // one queue may have all slots
+	running           int  // stopped commands among them
+	stopped, borrowed int  // see preempt.go
 
 	waiting [ranks]rack // by priority, so that what is urgent is never behind what is many
 	claimed dueHeap
@@ -129,7 +130,7 @@ func newLoop(s *Scheduler) *loop {
 	l := &loop{s: s, timer: s.o.NewTimer(), items: map[string]*item{}, paused: map[string]dts.Pause{}, active: map[string][]*item{}, buffers: map[string]*buffer{}, asked: map[string][]*item{},
 		taken: map[dts.LineKey]int{}, lines: map[dts.LineKey]*line{}, verbOn: map[string]int{}, behind: map[*flow]struct{}{}, throttled: map[*flow]struct{}{}, gates: newGates(&s.o)}
 	for i, slots := range [pools]int{s.o.HTTPSlots, s.o.CommandSlots} {
-		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, ready: lanes.New[*item](lanes.Options{})}
+		l.pools[i] = &pool{kind: [pools]dts.TargetType{dts.HTTPCallback, dts.Command}[i], slots: slots, whole: s.o.OneQueue, ready: lanes.New[*item](lanes.Options{})}
 	}
 	return l
 }

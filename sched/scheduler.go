@@ -153,6 +153,7 @@ type Options struct {
 	HTTPSlots      int           // HTTP calls in flight; default 364
 	CommandSlots   int           // commands at once; default 91
 	CPUBudget      float64       // cores for tasks that ask for some; 0: no limit
+	OneQueue       bool          // one queue alone may have all slots: there is nobody to keep some for
 	NoHostLimits   bool          // call HTTP hosts as fast as there are slots, however they do
 	MemoryBudgetMB int64         // MiB for tasks that ask for some; 0: no limit
 	HeapLimit      int           // tasks held in memory until they are due, at times twice as many; default 150,000
