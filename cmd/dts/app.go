@@ -100,7 +100,7 @@ func (a *app) commands() *cli.App {
 			a.lsCommand(), a.deadCommand(), a.batchCommand(), a.showCommand(), a.depsCommand(), a.logsCommand(),
 			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(), a.queueCommand(),
 			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(),
-			a.nextCommand(), a.checkCommand(), a.copyCommand(),
+			a.ciCommand(), a.nextCommand(), a.checkCommand(), a.copyCommand(),
 			a.benchCommand(),
 			a.versionCommand(), a.completionCommand(),
 		},
@@ -114,7 +114,9 @@ func (a *app) commands() *cli.App {
 
 // prepare gives a command and those below it what all of them have.
 func (a *app) prepare(cmd *cli.Command, parent string) {
-	cmd.OnUsageError = a.usageError
+	if cmd.OnUsageError == nil {
+		cmd.OnUsageError = a.usageError
+	}
 	cmd.HideHelpCommand = true
 	for _, sub := range cmd.Subcommands {
 		a.prepare(sub, parent+" "+cmd.Name)
