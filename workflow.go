@@ -7,11 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Limits of workflows.
@@ -114,7 +115,12 @@ func (t *Task) IsRun() bool { return t.TargetType == WorkflowRun }
 // RunStarted reports whether a task is the run of a workflow, and its steps have been created.
 func (t *Task) RunStarted() bool { return t.IsRun() && t.Attempts > 0 }
 
-var stepName = regexp.MustCompile(`^[\pL\pN_.-]{1,100}$`)
+// isStepName: 1 to 100 letters, digits, '_', '-' and '.'. As a regular expression it would take every start of the program 5 ms.
+func isStepName(s string) bool {
+	return s != "" && utf8.RuneCountInString(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_-.", r) || r == utf8.RuneError
+	})
+}
 
 // checkWorkflow checks the target_config of a WORKFLOW.
 func checkWorkflow(f *fieldErrors, s *Spec) {
@@ -152,7 +158,7 @@ func checkWorkflow(f *fieldErrors, s *Spec) {
 		switch field := stepField(at, i, "name"); {
 		case step.Name == "":
 			f.add(field, "is missing; the other steps and the lists name it by that")
-		case !stepName.MatchString(step.Name):
+		case !isStepName(step.Name):
 			f.add(field, "%q is not a name of a step; use 1 to 100 letters, digits, '_', '-' and '.'", clip(step.Name))
 		default:
 			if first, twice := index[step.Name]; twice {
