@@ -15,6 +15,7 @@ import (
 	"github.com/fatih/color"
 	"github.com/urfave/cli/v2"
 
+	"dts"
 	"dts/cmd/dts/taskfile"
 )
 
@@ -166,7 +167,8 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 	if err := s.start(ctx, w.options); err != nil {
 		return err
 	}
-	s.runner.label = a.ciLabels(w.plan)
+	labels := a.ciLabels(w.plan)
+	s.runner.label = func(t *dts.Task) label { return labels[keyOf(t, s.runOf(t))] }
 	s.runner.say = func(l label, text string) {
 		console.print([]byte(l.line+a.paint("dts: "+clean(text), color.FgRed)+"\n"), nil)
 	}

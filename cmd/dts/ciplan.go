@@ -2,11 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 	"time"
 
 	"dts"
 	"dts/cmd/dts/taskfile"
+	"dts/sched/cron"
+	"dts/web/api"
 )
 
 // ciName is what a task of a file is called: its name, or that of its workflow and its own.
@@ -29,9 +32,27 @@ type ciPlan struct {
 	calendars []*dts.Calendar
 	tasks     []*dts.Task          // that run now, or at a time; those that others depend on come first
 	recurring []*dts.RecurringTask // that fire by their schedules
-	names     map[string]ciName    // of both, by their ids
+	names     map[string]ciName    // of both, by their ids; of a step of a scheduled workflow by that of the workflow, / and its name
+	needs     map[string][]ciNeed  // likewise
 	idle      []ciIdle             // what has nothing to do
 	until     time.Time            // when schedules end; zero: there are none
+}
+
+// ciNeed is what a task depends on.
+type ciNeed struct {
+	on  string // id of a task, or name of a step of the same run
+	typ dts.DependencyType
+}
+
+// keyOf is by what the plan knows a task. run is the run of a workflow that it is a step of; nil: it is none.
+func keyOf(t, run *dts.Task) string {
+	switch {
+	case run != nil:
+		return run.RecurringTaskID + "/" + t.Step
+	case t.RecurringTaskID != "":
+		return t.RecurringTaskID
+	}
+	return t.ID
 }
 
 // ciIdle is what of a file does not run, and why.
@@ -43,7 +64,7 @@ type ciIdle struct {
 // planCI makes the plan for a file that has no problem. only are the names of what is to run, and with it runs what that
 // depends on; none: all. window is how long schedules fire; 0: everything runs now, and once.
 func planCI(f *taskfile.File, only []string, window time.Duration, now time.Time) (*ciPlan, error) {
-	p := &ciPlan{names: map[string]ciName{}}
+	p := &ciPlan{names: map[string]ciName{}, needs: map[string][]ciNeed{}}
 	if window > 0 {
 		p.until = now.Add(window)
 	}
@@ -70,7 +91,11 @@ func planCI(f *taskfile.File, only []string, window time.Duration, now time.Time
 	at := 0
 	err = p.list(f.Tasks, nil, wanted, &at, now)
 	for _, w := range f.Workflows {
-		if err == nil {
+		switch {
+		case err != nil:
+		case w.Recurring != nil && window > 0:
+			err = p.workflow(w, wanted, &at, now)
+		default:
 			err = p.list(w.Steps, w, wanted, &at, now)
 		}
 	}
@@ -105,6 +130,7 @@ func (p *ciPlan) list(list []*taskfile.Task, of *taskfile.Workflow, wanted func(
 		}
 		for _, d := range t.DependsOn {
 			n.DependsOn = append(n.DependsOn, dts.DependsOn{TaskID: ids[d.Index], Type: d.Type})
+			p.needs[n.ID] = append(p.needs[n.ID], ciNeed{ids[d.Index], d.Type})
 		}
 		if err := n.Normalize(now); err != nil {
 			return err
@@ -119,35 +145,81 @@ func (p *ciPlan) list(list []*taskfile.Task, of *taskfile.Workflow, wanted func(
 	return nil
 }
 
-// schedule adds a task that fires by its schedule, or at its time, until the plan ends.
-func (p *ciPlan) schedule(t *taskfile.Task, name ciName, now time.Time) error {
-	idle := func(reason string) error {
-		p.idle = append(p.idle, ciIdle{name, reason})
-		return nil
-	}
-	if t.Once != nil {
-		made, err := t.Once.Task(now)
-		if err != nil || made.RunAt.Before(now) || made.RunAt.After(p.until) {
-			return idle("its time does not come within --for")
-		}
-		p.tasks, p.names[made.ID] = append(p.tasks, made), name
-		return nil
-	}
-	made, err := t.Recurring.RecurringTask(now)
-	if err == nil && (made.EndTime.IsZero() || made.EndTime.After(p.until)) {
-		made.EndTime = p.until
-	}
-	if err == nil && strings.TrimSpace(made.Cron) == "@reboot" {
-		return idle("it runs when the machine boots")
-	}
-	if err == nil && made.StartTime.After(made.EndTime) {
-		return idle("no instant comes within --for")
-	}
+// workflow adds a workflow that fires by its schedule.
+func (p *ciPlan) workflow(w *taskfile.Workflow, wanted func(*taskfile.Task) bool, at *int, now time.Time) error {
+	target, err := w.Spec.Workflow()
 	if err != nil {
 		return err
 	}
-	p.recurring, p.names[made.ID] = append(p.recurring, made), name
+	var steps []dts.Step
+	made, err := p.recur(w.Recurring, ciName{task: w.Name, at: *at + 1}, now, func(r *dts.RecurringTask) bool {
+		for i, s := range w.Steps {
+			*at++
+			if !wanted(s) {
+				continue
+			}
+			key := r.ID + "/" + s.Name
+			p.names[key] = ciName{w.Name, s.Name, *at}
+			for _, d := range s.DependsOn {
+				p.needs[key] = append(p.needs[key], ciNeed{d.Name, d.Type})
+			}
+			steps = append(steps, target.Steps[i])
+		}
+		return len(steps) > 0
+	})
+	if err != nil || made == nil {
+		return err
+	}
+	made.TargetConfig, err = targetJSON(dts.WorkflowTarget{Steps: steps})
+	return err
+}
+
+// schedule adds a task that fires by its schedule, or at its time, until the plan ends.
+func (p *ciPlan) schedule(t *taskfile.Task, name ciName, now time.Time) error {
+	if t.Once == nil {
+		_, err := p.recur(t.Recurring, name, now, func(*dts.RecurringTask) bool { return true })
+		return err
+	}
+	made, err := t.Once.Task(now)
+	if err != nil || made.RunAt.Before(now) || made.RunAt.After(p.until) {
+		p.idle = append(p.idle, ciIdle{name, "its time does not come within --for"})
+		return nil
+	}
+	p.tasks, p.names[made.ID] = append(p.tasks, made), name
 	return nil
+}
+
+// recur adds what fires by a schedule until the plan ends, if wanted says so. nil: it is not wanted, or has no instant
+// until then.
+func (p *ciPlan) recur(q *api.RecurringRequest, name ciName, now time.Time, wanted func(*dts.RecurringTask) bool) (*dts.RecurringTask, error) {
+	r, err := q.RecurringTask(now)
+	if err != nil {
+		return nil, err
+	}
+	if !wanted(r) {
+		return nil, nil
+	}
+	if r.Interval() > 0 && r.StartTime.IsZero() {
+		r.StartTime = dts.Micros(now.Add(r.Interval())) // so that of --for 4s every 1s has its fourth
+	}
+	if r.EndTime.IsZero() || r.EndTime.After(p.until) {
+		r.EndTime = dts.Micros(p.until)
+	}
+	reason := ""
+	switch c, err := compile(&r.Schedule, r.Name, now); {
+	case errors.Is(err, cron.ErrReboot):
+		reason = "it runs when the machine boots"
+	case r.StartTime.After(r.EndTime) || err == nil && c.Next(now).IsZero():
+		reason = "it is not due within --for"
+	case err != nil:
+		return nil, err
+	}
+	if reason != "" {
+		p.idle = append(p.idle, ciIdle{name, reason})
+		return nil, nil
+	}
+	p.recurring, p.names[r.ID] = append(p.recurring, r), name
+	return r, nil
 }
 
 // chooseCI returns what of a file is wanted: what only names, and what that depends on.
@@ -210,23 +282,18 @@ func inOrder(list []*taskfile.Task) []int {
 	return order
 }
 
-// ciLabels returns what stands before the lines of each task of the plan, by its id or that of its recurring task.
-func (a *app) ciLabels(p *ciPlan) func(t *dts.Task) label {
+// ciLabels returns what stands before the lines of each task of the plan, by what the plan knows it by.
+func (a *app) ciLabels(p *ciPlan) map[string]label {
 	widest := 0
 	names := map[string]string{}
-	for id, n := range p.names {
-		names[id] = clip(clean(n.String()), 32)
-		widest = max(widest, width(names[id]))
+	for key, n := range p.names {
+		names[key] = clip(clean(n.String()), 32)
+		widest = max(widest, width(names[key]))
 	}
-	made := map[string]label{}
-	for id, name := range names {
-		text := name + strings.Repeat(" ", widest-width(name))
-		made[id] = label{a.paintTask(text, p.names[id].at) + a.dim(" | "), a.paintTask(text, p.names[id].at) + a.dim(" … ")}
+	labels := map[string]label{}
+	for key, name := range names {
+		text := a.paintTask(name+strings.Repeat(" ", widest-width(name)), p.names[key].at)
+		labels[key] = label{text + a.dim(" | "), text + a.dim(" … ")}
 	}
-	return func(t *dts.Task) label {
-		if l, ok := made[t.ID]; ok {
-			return l
-		}
-		return made[t.RecurringTaskID]
-	}
+	return labels
 }

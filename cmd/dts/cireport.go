@@ -54,8 +54,9 @@ type ciRun struct {
 	ExitCode *int       `json:"exit_code,omitempty"`
 	HTTP     int        `json:"response_status,omitempty"`
 
-	id string
-	at int // of its task in the file
+	id     string
+	at     int  // of its task in the file
+	recurs bool // it is one of several
 }
 
 // title is what the run is called in the summary.
@@ -73,40 +74,24 @@ func (s *ciServer) report(ctx context.Context, p *ciPlan, stopped *ciStop) (*ciR
 	if stopped != nil {
 		r.Stopped = stopped.text
 	}
-	ended := map[string]*dts.Task{}
-	var tasks []*dts.Task
-	for cursor := ""; ; {
-		page, err := s.st.Tasks(ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, Cursor: cursor, Limit: 1000})
-		if err != nil {
-			return nil, err
-		}
-		tasks = append(tasks, page.Items...)
-		for _, t := range page.Items {
-			ended[t.ID] = t
-		}
-		if cursor = page.Next; cursor == "" {
-			break
-		}
+	all, err := s.all(ctx)
+	if err != nil {
+		return nil, err
 	}
-	needs := map[string][]dts.DependsOn{} // the store does not give them back
-	for _, t := range p.tasks {
-		needs[t.ID] = t.DependsOn
-	}
-	for _, t := range tasks {
-		name, ok := p.names[t.ID]
-		if t.RecurringTaskID != "" {
-			name, ok = p.names[t.RecurringTaskID]
+	for _, t := range all.list {
+		run := all.byID[t.WorkflowID]
+		key := keyOf(t, run)
+		name, ok := p.names[key]
+		if !ok || t.IsRun() && all.steps[t.ID] != nil || t.RecurringTaskID != "" && t.StartedAt.IsZero() && t.Status == dts.Cancelled {
+			continue // its steps tell, or it was to come later
 		}
-		if !ok || t.RecurringTaskID != "" && t.StartedAt.IsZero() && t.Status == dts.Cancelled {
-			continue // it was to come later
-		}
-		run := ciRun{Name: name.task, Workflow: name.workflow, at: name.at, id: t.ID, Status: t.Status, Attempts: t.Attempts, DueAt: t.DueAt,
-			Started: t.StartedAt, Ended: t.CompletedAt, ExitCode: t.ExitCode, HTTP: t.ResponseStatus}
+		row := ciRun{Name: name.task, Workflow: name.workflow, at: name.at, id: t.ID, Status: t.Status, Attempts: t.Attempts, DueAt: t.DueAt,
+			Started: t.StartedAt, Ended: t.CompletedAt, ExitCode: t.ExitCode, HTTP: t.ResponseStatus, recurs: t.RecurringTaskID != "" || run != nil}
 		if !t.StartedAt.IsZero() {
-			run.Seconds = t.CompletedAt.Sub(t.StartedAt).Seconds()
+			row.Seconds = t.CompletedAt.Sub(t.StartedAt).Seconds()
 		}
-		run.Result, run.Reason = judge(t, needs[t.ID], ended, p, stopped)
-		r.Runs = append(r.Runs, run)
+		row.Result, row.Reason = judge(t, all, p, stopped)
+		r.Runs = append(r.Runs, row)
 	}
 	for _, i := range p.idle {
 		r.Runs = append(r.Runs, ciRun{Name: i.name.task, Workflow: i.name.workflow, at: i.name.at, Result: ciSkipped, Reason: i.reason})
@@ -120,7 +105,7 @@ func (s *ciServer) report(ctx context.Context, p *ciPlan, stopped *ciStop) (*ciR
 	number := map[int]int{}
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		if t := ended[run.id]; t != nil && t.RecurringTaskID != "" {
+		if run.recurs {
 			number[run.at]++
 			run.Run = number[run.at]
 		}
@@ -142,23 +127,66 @@ func (s *ciServer) report(ctx context.Context, p *ciPlan, stopped *ciStop) (*ciR
 	return r, nil
 }
 
+// ciTasks are all tasks that the store has.
+type ciTasks struct {
+	list  []*dts.Task
+	byID  map[string]*dts.Task
+	steps map[string]map[string]*dts.Task // by the run of the workflow and by name
+}
+
+func (s *ciServer) all(ctx context.Context) (ciTasks, error) {
+	all := ciTasks{byID: map[string]*dts.Task{}, steps: map[string]map[string]*dts.Task{}}
+	for cursor := ""; ; {
+		page, err := s.st.Tasks(ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, Cursor: cursor, Limit: 1000})
+		if err != nil {
+			return all, err
+		}
+		all.list = append(all.list, page.Items...)
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	for _, t := range all.list {
+		all.byID[t.ID] = t
+		if t.WorkflowID == "" {
+			continue
+		}
+		if all.steps[t.WorkflowID] == nil {
+			all.steps[t.WorkflowID] = map[string]*dts.Task{}
+		}
+		all.steps[t.WorkflowID][t.Step] = t
+	}
+	return all, nil
+}
+
+// ended says how a task has ended, behind its name.
+var ended = map[dts.Status]string{dts.Success: "succeeded", dts.Failed: "failed", dts.Cancelled: "was cancelled", dts.Skipped: "was skipped"}
+
+// unmet says which of its dependencies have kept a task from running.
+func (all *ciTasks) unmet(t *dts.Task, p *ciPlan) string {
+	run := all.byID[t.WorkflowID]
+	var list []string
+	for _, n := range p.needs[keyOf(t, run)] {
+		parent := all.byID[n.on]
+		if run != nil {
+			parent = all.steps[run.ID][n.on]
+		}
+		if parent != nil && n.typ.Outcome(parent.Status) == dts.DependencyFailed {
+			list = append(list, p.names[keyOf(parent, run)].task+" "+ended[parent.Status])
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
 // judge says how a task counts, and why. What was skipped because another has failed is not one more failure.
-func judge(t *dts.Task, needs []dts.DependsOn, all map[string]*dts.Task, p *ciPlan, stopped *ciStop) (ciResult, string) {
+func judge(t *dts.Task, all ciTasks, p *ciPlan, stopped *ciStop) (ciResult, string) {
 	switch {
 	case t.Status == dts.Success:
 		return ciPassed, ""
+	case t.SkipReason == dts.ReasonDependency && t.Status == dts.Failed:
+		return ciFailed, all.unmet(t, p)
 	case t.SkipReason == dts.ReasonDependency:
-		var unmet []string
-		for _, d := range needs {
-			if parent := all[d.TaskID]; parent != nil && d.Type.Outcome(parent.Status) == dts.DependencyFailed {
-				unmet = append(unmet, p.names[d.TaskID].String()+", which "+map[dts.Status]string{dts.Success: "has succeeded", dts.Failed: "has failed", dts.Cancelled: "was cancelled", dts.Skipped: "was skipped"}[parent.Status])
-			}
-		}
-		reason := "it needs " + strings.Join(unmet, "; and ")
-		if t.Status == dts.Failed {
-			return ciFailed, reason
-		}
-		return ciSkipped, reason
+		return ciSkipped, all.unmet(t, p)
 	case t.Status == dts.Failed:
 		return ciFailed, t.LastError
 	case t.Status == dts.Skipped:

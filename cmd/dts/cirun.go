@@ -253,3 +253,15 @@ func (s *ciServer) cancelAll(ctx context.Context, p *ciPlan) error {
 
 // ciActor is who cancels what is stopped.
 const ciActor = "dts ci"
+
+// runOf returns the run of a workflow that a task is a step of; nil: it is none.
+func (s *ciServer) runOf(t *dts.Task) *dts.Task {
+	if t.WorkflowID == "" {
+		return nil
+	}
+	runs, err := s.st.TasksByID(context.Background(), []string{t.WorkflowID})
+	if err != nil || len(runs) == 0 {
+		return nil
+	}
+	return runs[0]
+}

@@ -48,7 +48,7 @@ CREATE TABLE tasks (
   labels          TEXT,
   target_type     TEXT NOT NULL,
   spec            TEXT NOT NULL
-, target_config TEXT NOT NULL DEFAULT '', waits_for TEXT, line TEXT, queued_us INTEGER, warnings TEXT, dedupe_key TEXT) STRICT;
+, target_config TEXT NOT NULL DEFAULT '', waits_for TEXT, line TEXT, queued_us INTEGER, warnings TEXT, dedupe_key TEXT, workflow_id TEXT) STRICT;
 CREATE TABLE recurring_tasks (
   seq               INTEGER PRIMARY KEY,
   recurring_task_id TEXT NOT NULL UNIQUE,
@@ -258,3 +258,4 @@ CREATE INDEX tasks_batch ON tasks (batch_id) WHERE batch_id IS NOT NULL;
 CREATE INDEX tasks_expire ON tasks (expires_at) WHERE expires_at IS NOT NULL AND status = 'PENDING';
 CREATE INDEX dependencies_parent ON dependencies (parent_id, resolved);
 CREATE INDEX idempotency_keys_gone ON idempotency_keys (gone_at) WHERE gone_at IS NOT NULL;
+CREATE INDEX tasks_workflow ON tasks (workflow_id) WHERE workflow_id IS NOT NULL;
