@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -95,16 +94,13 @@ func (a *app) ci(c *cli.Context) (err error) {
 	case !c.IsSet("drain"):
 		o.drain = 30 * time.Second
 	}
-	src, err := a.readTaskfile(path)
+	began := a.now()
+	f, src, problems, err := a.readTaskFile(path)
 	if err != nil {
 		return err
 	}
-	began := a.now()
-	f, problems := taskfile.Parse(path, src, began)
 	if len(problems) > 0 {
-		for _, p := range problems {
-			fmt.Fprintln(a.err, clean(p.String()))
-		}
+		a.printProblems(src, problems)
 		return exitOnly(exitCI)
 	}
 	p, err := planCI(f, c.StringSlice("only"), window, began)
@@ -205,7 +201,7 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 	if w.json {
 		err = a.printJSON(r)
 	} else {
-		r.print(a)
+		r.print(a, console.used())
 	}
 	if err != nil {
 		return err
@@ -255,24 +251,6 @@ func codeOf(s os.Signal) int {
 		return 128 + int(n)
 	}
 	return exitInterrupted
-}
-
-// readTaskfile reads a file, or standard input for "-".
-func (a *app) readTaskfile(path string) ([]byte, error) {
-	in := a.in
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, usagef("%s", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	b, err := io.ReadAll(io.LimitReader(in, taskfile.MaxBytes+1))
-	if err != nil {
-		return nil, usagef("read %s: %s", path, err)
-	}
-	return b, nil
 }
 
 // suiteName is what a file is called in a report.

@@ -24,6 +24,7 @@ type console struct {
 	changed *sync.Cond
 	waiting []byte // whole lines
 	busy    bool   // they are being written
+	printed bool   // there have been some
 	closed  bool
 	err     error
 	failed  chan struct{} // closed when a write has failed: the rest is dropped
@@ -51,7 +52,7 @@ func (c *console) run() {
 			return
 		}
 		p := c.waiting
-		c.waiting, c.busy = spare[:0], true
+		c.waiting, c.busy, c.printed = spare[:0], true, true
 		c.mu.Unlock()
 		_, err := c.w.Write(p)
 		c.mu.Lock()
@@ -90,6 +91,13 @@ func (c *console) flush() error {
 	return c.err
 }
 
+// used reports whether anything was printed.
+func (c *console) used() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.printed
+}
+
 // Close prints what is left.
 func (c *console) Close() error {
 	c.mu.Lock()
@@ -112,7 +120,7 @@ type lines struct {
 	mu    sync.Mutex
 	part  []byte // the beginning of a line
 	rest  bool   // of which something is printed already
-	cr    bool   // the last byte was a carriage return
+	cr    bool   // the last byte was a carriage return that has ended a line
 	timer *time.Timer
 }
 
@@ -142,12 +150,12 @@ func (l *lines) Write(p []byte) (int, error) {
 			break
 		}
 		// A carriage return that ends nothing, as where a bar begins, is no line.
-		if l.cr = p[i] == '\r'; !l.cr || len(l.part) > 0 {
+		if l.cr = p[i] == '\r' && len(l.part) > 0; l.cr || p[i] == '\n' {
 			out = l.end(out)
 		}
 		p = p[i+1:]
 	}
-	for len(l.part) >= longestLine {
+	for len(l.part) > longestLine {
 		out = l.cut(out)
 	}
 	if len(l.part) > 0 && l.timer == nil {
@@ -164,7 +172,9 @@ func (l *lines) end(out []byte) []byte {
 	for len(l.part) > longestLine {
 		out = l.cut(out)
 	}
-	out = l.add(out, l.part)
+	if !l.rest || len(l.part) > 0 {
+		out = l.add(out, l.part)
+	}
 	l.part, l.rest = l.part[:0], false
 	if l.timer != nil {
 		l.timer.Stop()

@@ -218,8 +218,8 @@ func (r *ciReport) code(stopped *ciStop) int {
 // maxCIFailures is the highest exit code that is a number of failures: above are those of signals and of what goes wrong.
 const maxCIFailures = 100
 
-// print prints the report as a table with a line below it.
-func (r *ciReport) print(a *app) {
+// print prints the report as a table with a line below it. below: there is something above.
+func (r *ciReport) print(a *app, below bool) {
 	rows := make([][]string, len(r.Runs))
 	for i := range r.Runs {
 		run := &r.Runs[i]
@@ -230,7 +230,9 @@ func (r *ciReport) print(a *app) {
 		rows[i] = []string{clip(clean(run.title()), 60), a.ciResult(run.Result), took, attempts, clean(run.Reason)}
 	}
 	if len(rows) > 0 {
-		a.printf("\n")
+		if below {
+			a.printf("\n")
+		}
 		a.table([]string{"Task", "Result", "Time", "Attempts", "Reason"}, rows, 4)
 	}
 	end := ""

@@ -64,7 +64,7 @@ func runScripts(t *testing.T, glob string) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts %s: %v", glob, err)
 	}
-	crontabs, err := filepath.Abs("../../../testdata/crontabs")
+	testdata, err := filepath.Abs("../../../testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,8 @@ func runScripts(t *testing.T, glob string) {
 			e.Setenv("DTS_CONFIG", filepath.Join(e.WorkDir, "dts.toml")) // the machine's own stays out of it
 			e.Setenv("XDG_RUNTIME_DIR", e.WorkDir)
 			e.Setenv("TZ", "Europe/Berlin")
-			e.Setenv("CRONTABS", crontabs)
+			e.Setenv("TESTDATA", testdata)
+			e.Setenv("CRONTABS", filepath.Join(testdata, "crontabs"))
 			return os.WriteFile(filepath.Join(e.WorkDir, "dts.toml"), nil, 0o600)
 		},
 		Condition: func(name string) (bool, error) {
