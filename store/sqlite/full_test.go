@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -68,8 +69,13 @@ func TestFullDisk(t *testing.T) {
 	if _, err := g.Apply(t.Context(), put(1_000_001, strings.Repeat("y", 50_000))); !errors.Is(err, store.ErrFull) {
 		t.Errorf("through the group: %v, want ErrFull", err)
 	}
-	if err := d.BackupTo(t.Context(), filepath.Join(dir, "backup")); err == nil || !strings.Contains(err.Error(), "MiB") {
+	to := filepath.Join(dir, "backup")
+	if err := backupTo(t, d, to); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a backup to a full disk: %v", err)
+	}
+	os.Remove(to)
+	if err := d.Check(t.Context()); err != nil {
+		t.Error(err)
 	}
 
 	// Room again: it goes on by itself.

@@ -62,8 +62,8 @@ func flock(f *os.File) error {
 // Close releases the lock. The file stays: removing it would let two processes lock two files.
 func (l *DirLock) Close() error { return l.f.Close() }
 
-// freeBytes is how much this user can still write on dir's file system.
-func freeBytes(dir string) (int64, error) {
+// FreeBytes is how much this user can still write on dir's file system.
+func FreeBytes(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, fmt.Errorf("statfs %s: %w", dir, err)

@@ -9,11 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"dts/migrations"
 	"dts/store"
@@ -299,62 +297,6 @@ func TestFailedStatementKeepsConnection(t *testing.T) {
 	mustApply(t, d, put(3, "x"))
 	if n := value[int](t, d, `SELECT count(*) FROM t`); n != 2 {
 		t.Errorf("%d rows, want 2", n)
-	}
-}
-
-func TestBackupTo(t *testing.T) {
-	d := openTest(t, testPath(t), Options{})
-	g := store.NewGroup(d, store.GroupOptions{})
-	defer g.Close()
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	var acked int64
-	wg.Go(func() { // pairs, so that a copy in mid-batch would show
-		for i := int64(0); ; i += 2 {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if _, err := g.Apply(t.Context(), put(i, "a"), put(i+1, "b")); err != nil {
-				t.Error(err)
-			}
-			acked = i
-		}
-	})
-	to := filepath.Join(t.TempDir(), "file:copy.db")
-	for d.Stats().Commits < 50 {
-		time.Sleep(time.Millisecond) // until there is something to copy
-	}
-	if err := d.BackupTo(t.Context(), to); err != nil {
-		t.Fatal(err)
-	}
-	close(stop)
-	wg.Wait()
-	if err := d.BackupTo(t.Context(), to); err == nil || !strings.Contains(err.Error(), "exists") {
-		t.Errorf("over a file: %v", err)
-	}
-	if fi, err := os.Stat(to); err != nil || fi.Mode().Perm() != 0o600 {
-		t.Errorf("the copy: %v, %v", fi, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := d.BackupTo(ctx, to+"2"); err == nil {
-		t.Error("a cancelled backup succeeded")
-	}
-	if left, _ := filepath.Glob(filepath.Dir(to) + "/*"); len(left) != 1 {
-		t.Errorf("left over: %v", left)
-	}
-	c := openTest(t, to, Options{})
-	n := value[int64](t, c, `SELECT count(*) FROM t`)
-	if n < 2*50 || n%2 != 0 || n > acked+2 {
-		t.Errorf("the copy has %d rows of %d", n, acked+2)
-	}
-	if err := c.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if v := value[int](t, c, "PRAGMA auto_vacuum"); v != 2 {
-		t.Errorf("the copy has auto_vacuum %d, want 2", v)
 	}
 }
 
