@@ -91,12 +91,12 @@ var reservedHeaders = []string{"idempotency-key", "x-dts-attempt", "x-dts-schedu
 
 func checkTarget(f *fieldErrors, s *Spec) {
 	switch s.TargetType {
-	case HTTPCallback, Command, WorkflowRun:
+	case HTTPCallback, Command, WorkflowRun, Backup:
 	case "":
-		f.add("target_type", "is missing; use HTTP_CALLBACK, COMMAND or WORKFLOW")
+		f.add("target_type", "is missing; use HTTP_CALLBACK, COMMAND, WORKFLOW or BACKUP")
 		return
 	default:
-		f.add("target_type", "%q is not known; use HTTP_CALLBACK, COMMAND or WORKFLOW", clip(string(s.TargetType)))
+		f.add("target_type", "%q is not known; use HTTP_CALLBACK, COMMAND, WORKFLOW or BACKUP", clip(string(s.TargetType)))
 		return
 	}
 	if len(s.TargetConfig) == 0 || string(s.TargetConfig) == "null" {
@@ -110,6 +110,8 @@ func checkTarget(f *fieldErrors, s *Spec) {
 	switch s.TargetType {
 	case HTTPCallback:
 		checkHTTP(f, s)
+	case Backup:
+		checkBackup(f, s)
 	case Command:
 		checkCommand(f, s)
 	case WorkflowRun:

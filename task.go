@@ -103,8 +103,8 @@ type Spec struct {
 	Labels         map[string]string `json:"labels,omitempty" doc:"at most 32, to filter by"`
 	Queue          string            `json:"queue,omitempty" doc:"default: default"`
 	Priority       Priority          `json:"priority,omitempty" enum:"HIGH,MEDIUM,LOW" doc:"default: MEDIUM"`
-	TargetType     TargetType        `json:"target_type" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW" doc:"what to run"`
-	TargetConfig   json.RawMessage   `json:"target_config" doc:"its details; see HTTPTarget, CommandTarget and WorkflowTarget"`
+	TargetType     TargetType        `json:"target_type" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW,BACKUP" doc:"what to run"`
+	TargetConfig   json.RawMessage   `json:"target_config" doc:"its details; see HTTPTarget, CommandTarget, WorkflowTarget and BackupTarget"`
 	Retry          Retry             `json:"retry,omitzero" doc:"default: that of its queue, else 3 attempts, EXPONENTIAL from 1 s"`
 	RetryDefault   bool              `json:"-"` // of what is being created: none was given
 	Delivery       Delivery          `json:"delivery,omitempty" enum:"AT_LEAST_ONCE,AT_MOST_ONCE" doc:"default: AT_LEAST_ONCE"`
@@ -217,7 +217,7 @@ type TaskTemplatePatch struct {
 	Labels         map[string]string `json:"labels,omitempty" doc:"replaces all labels"`
 	Queue          *string           `json:"queue,omitempty"`
 	Priority       *Priority         `json:"priority,omitempty" enum:"HIGH,MEDIUM,LOW"`
-	TargetType     *TargetType       `json:"target_type,omitempty" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW"`
+	TargetType     *TargetType       `json:"target_type,omitempty" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW,BACKUP"`
 	TargetConfig   json.RawMessage   `json:"target_config,omitempty"`
 	Retry          *Retry            `json:"retry,omitempty"`
 	TimeoutSeconds *float64          `json:"timeout_seconds,omitempty"`

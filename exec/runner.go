@@ -112,7 +112,7 @@ func (r *Runner) Run(ctx context.Context, job dts.Job) (out dts.Outcome) {
 	case dts.Command:
 		return r.runCommand(ctx, &job, c, limit)
 	default:
-		return failed(false, "the target type is not known; use HTTP_CALLBACK or COMMAND")
+		return failed(false, "this server does not know the target type")
 	}
 }
 

@@ -42,6 +42,10 @@ func target(s *dts.Spec) string {
 		if t, err := s.Workflow(); err == nil {
 			return "workflow of " + count(len(t.Steps), "step")
 		}
+	case dts.Backup:
+		if t, err := s.Backup(); err == nil {
+			return clean("backup to " + t.Dir)
+		}
 	}
 	return string(s.TargetType)
 }
@@ -63,8 +67,24 @@ func details(s *dts.Spec) []fact {
 		if t.Stdin != "" {
 			list = append(list, fact{"Stdin", size(int64(len(t.Stdin)))})
 		}
+	case dts.Backup:
+		t, _ := s.Backup()
+		list = append(list, fact{"Keeps", kept(t)})
 	}
 	return list
+}
+
+// kept says which copies a backup leaves.
+func kept(t dts.BackupTarget) string {
+	switch {
+	case t.Keep > 0 && t.KeepDays > 0:
+		return fmt.Sprintf("the newest %d, none older than %s", t.Keep, count(t.KeepDays, "day"))
+	case t.Keep > 0:
+		return fmt.Sprintf("the newest %d", t.Keep)
+	case t.KeepDays > 0:
+		return "those of the last " + count(t.KeepDays, "day")
+	}
+	return "all"
 }
 
 // displayName is what to call a task in a table.
@@ -89,6 +109,8 @@ func nameOf(s *dts.Spec) string {
 			}
 			return shellName(t.Shell)
 		}
+	case dts.Backup:
+		return "backup"
 	}
 	return ""
 }

@@ -142,10 +142,13 @@ func (f *fieldErrors) target(kind dts.TargetType, config json.RawMessage) {
 		return
 	}
 	t := reflect.TypeFor[dts.HTTPTarget]()
-	if kind == dts.Command {
+	switch kind {
+	case dts.Command:
 		t = reflect.TypeFor[dts.CommandTarget]()
-	} else if kind == dts.WorkflowRun {
+	case dts.WorkflowRun:
 		t = reflect.TypeFor[dts.WorkflowTarget]()
+	case dts.Backup:
+		t = reflect.TypeFor[dts.BackupTarget]()
 	}
 	var x explainer
 	x.value(config, t, "target_config")

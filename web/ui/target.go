@@ -70,6 +70,13 @@ func targetSummary(s dts.Spec) string {
 	if s.TargetType == dts.WorkflowRun {
 		return workflowText(s)
 	}
+	if s.TargetType == dts.Backup {
+		t, err := s.Backup()
+		if err != nil {
+			return string(s.TargetType)
+		}
+		return "backup to " + t.Dir
+	}
 	t, err := s.Command()
 	if err != nil {
 		return string(s.TargetType)
@@ -137,6 +144,9 @@ func viewTarget(s dts.Spec) targetView {
 	if s.TargetType == dts.WorkflowRun {
 		return targetView{Command: workflowText(s)}
 	}
+	if s.TargetType == dts.Backup {
+		return viewBackup(s)
+	}
 	t, err := s.Command()
 	if err != nil {
 		return targetView{Command: string(s.TargetType)}
@@ -146,6 +156,22 @@ func viewTarget(s dts.Spec) targetView {
 		if f.Value != "" {
 			v.Facts = append(v.Facts, f)
 		}
+	}
+	return v
+}
+
+// viewBackup is viewTarget of a copy of the database.
+func viewBackup(s dts.Spec) targetView {
+	t, err := s.Backup()
+	if err != nil {
+		return targetView{Command: string(s.TargetType)}
+	}
+	v := targetView{Command: "backup to " + t.Dir}
+	if t.Keep > 0 {
+		v.Facts = append(v.Facts, pair{"Keeps", "the newest " + strconv.Itoa(t.Keep)})
+	}
+	if t.KeepDays > 0 {
+		v.Facts = append(v.Facts, pair{"Removes after", strconv.Itoa(t.KeepDays) + " days"})
 	}
 	return v
 }
