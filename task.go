@@ -108,7 +108,7 @@ type Spec struct {
 	Retry          Retry             `json:"retry,omitzero" doc:"default: that of its queue, else 3 attempts, EXPONENTIAL from 1 s"`
 	RetryDefault   bool              `json:"-"` // of what is being created: none was given
 	Delivery       Delivery          `json:"delivery,omitempty" enum:"AT_LEAST_ONCE,AT_MOST_ONCE" doc:"default: AT_LEAST_ONCE"`
-	TimeoutSeconds float64           `json:"timeout_seconds,omitempty" doc:"limit of one attempt; default 300"`
+	TimeoutSeconds float64           `json:"timeout_seconds,omitempty" doc:"limit of one attempt; default 300, of a BACKUP 3600"`
 	SLASeconds     float64           `json:"sla_seconds,omitempty" doc:"sla_met: first start within this of due_at; default 30"`
 
 	ConcurrencyKey   string `json:"concurrency_key,omitempty" doc:"of the tasks with this key only concurrency_limit run at once; the others wait"`

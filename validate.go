@@ -60,6 +60,9 @@ func (s *Spec) Normalize() error {
 		s.RetryDefault = true
 	}
 	s.Retry.normalize(&f, s.Delivery)
+	if s.TimeoutSeconds == 0 && s.TargetType == Backup {
+		s.TimeoutSeconds = 3600
+	}
 	if s.TimeoutSeconds == 0 {
 		s.TimeoutSeconds = 300
 	}

@@ -89,8 +89,9 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	}
 	runner := exec.New(exec.Options{Log: o.Log, UserAgent: "dts/" + thisBuild().Version, NodeID: node.ID, DataDirID: node.ID})
 	defer runner.Close()
+	copies := newBackups(data)
 	scheduler := sched.New(sched.Options{
-		Store: st, Runner: runner, Log: o.Log, Registry: registry,
+		Store: st, Runner: &backupRunner{Runner: runner, backups: copies, now: time.Now}, Log: o.Log, Registry: registry,
 		Refused: func(err error) bool { return errors.Is(err, store.ErrRefused) },
 		KillOrphans: func(ctx context.Context, known []dts.Process, inFlight func(string, int) bool) error {
 			killed, err := exec.KillOrphans(ctx, o.Log, exec.OrphanQuery{Processes: known, DataDirID: node.ID, InFlight: inFlight})
@@ -137,7 +138,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	server, err := web.New(web.Options{
 		Listen: o.Listen, SocketPath: o.SocketPath, SocketGroup: o.SocketGroup, AllowedHosts: o.AllowedHosts,
 		API: api.Options{
-			Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Version: thisBuild().Version,
+			Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Backups: copies, Version: thisBuild().Version,
 			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		},
 		Tokens: tokens, UI: http.Handler(pages), Peers: front.peers, Log: o.Log,

@@ -23,6 +23,7 @@ type Options struct {
 	Scheduler Scheduler
 	Outputs   Outputs
 	Tokens    auth.Tokens
+	Backups   Backups      // nil: there can be none
 	Metrics   http.Handler // serves /metrics, for example promhttp.HandlerFor; nil: 404
 	Version   string
 	Log       *slog.Logger // default: discards

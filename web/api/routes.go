@@ -138,6 +138,8 @@ func (h *Handler) routes() []route {
 
 		{method: "GET", path: "/events", id: "watch-events", tag: "system", summary: "Events as they happen: created, changed, started, warning, finished, skipped, deleted (each an Event)",
 			params: eventParams, events: []any{dts.Event{}}, errors: []int{503}, stream: h.events},
+		{method: "GET", path: "/backup", id: "get-backup", tag: "system", summary: "A copy of the whole database as of now, a SQLite file; needs an admin's token",
+			media: backupType, errors: []int{403, conflict, 503, 507}, stream: h.backup},
 		{method: "POST", path: "/login-links", id: "create-login-link", tag: "system", summary: "Make a link that signs a browser in, once",
 			status: 201, answer: LoginLink{}, serve: h.createLoginLink},
 		{method: "GET", path: "/stats", id: "get-stats", tag: "system", summary: "How many tasks are in which state",

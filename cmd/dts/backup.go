@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"dts/store"
+	"dts/store/sqlite"
+)
+
+func (a *app) backupCommand() *cli.Command {
+	return &cli.Command{
+		Name: "backup", Usage: "copy the database to a file", ArgsUsage: "FILE", Category: "The server",
+		Description: `Writes one consistent moment to FILE, a SQLite database with mode 0600: from the server while it runs, or,
+where none runs, from the data directory. FILE gets its name only when all of it is on disk and was checked.
+With - it goes to standard output, unchecked. dts restore makes a data directory of it.
+
+To make one regularly, and remove old ones:
+   dts add --cron "30 3 * * *" --backup /backup --keep 7`,
+		Flags: withConnection(
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it is there"},
+			jsonFlag(),
+		),
+		Action: a.backup,
+	}
+}
+
+// backedUp is what `dts backup --json` prints.
+type backedUp struct {
+	File    string  `json:"file"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	store.Held
+}
+
+func (a *app) backup(c *cli.Context) error {
+	file, err := oneArg(c, "file to write to")
+	if err != nil {
+		return err
+	}
+	toOutput := file == "-"
+	if toOutput {
+		if out, ok := a.out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
+			return usagef("a backup is no text for a terminal; give a file, or send it somewhere: dts backup - | …")
+		}
+		if c.Bool("json") || c.Bool("force") {
+			return usagef("--json and --force are for a backup to a file; leave them out with -")
+		}
+	}
+	l, err := a.connect(c)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if toOutput {
+		return a.fetchBackup(c.Context, l, a.out, func(int64) error { return nil })
+	}
+	start := a.now()
+	to, err := createBackup(file, c.Bool("force"))
+	if err != nil {
+		return err
+	}
+	result := backedUp{File: to.path}
+	bar := &backupBar{app: a, quiet: c.Bool("json")}
+	err = a.fetchBackup(c.Context, l, io.MultiWriter(to, bar), func(n int64) error {
+		result.Bytes = n
+		bar.begin(n)
+		return roomFor(filepath.Dir(to.path), n)
+	})
+	if err == nil {
+		bar.clear()
+		result.Held, err = to.finish(c.Context)
+	}
+	bar.clear()
+	if err != nil {
+		to.discard()
+		return err
+	}
+	result.Seconds = a.now().Sub(start).Seconds()
+	if c.Bool("json") {
+		return a.printJSON(result)
+	}
+	a.printBackedUp(result)
+	return nil
+}
+
+func (a *app) printBackedUp(r backedUp) {
+	a.printf("Backed up %s and %s to %s: %s in %s, checked.\n", count(int(r.Tasks), "task"), count(int(r.Recurring), "recurring task"),
+		r.File, size(r.Bytes), span(time.Duration(r.Seconds*float64(time.Second))))
+}
+
+// fetchBackup writes a backup to w: from the server, or from the data directory when no server runs on it.
+func (a *app) fetchBackup(ctx context.Context, l *link, w io.Writer, begun func(size int64) error) error {
+	b, err := l.Backup(ctx)
+	if noServer(err) && !l.remote() {
+		return backUpOffline(ctx, l, w, begun)
+	}
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if err := begun(b.Size); err != nil {
+		return err
+	}
+	if _, err = io.CopyBuffer(onlyWriter{w}, b, make([]byte, 256<<10)); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// onlyWriter hides what else a writer can do, so that the buffer is used.
+type onlyWriter struct{ io.Writer }
+
+// backUpOffline reads the database of a data directory that no server holds.
+func backUpOffline(ctx context.Context, l *link, w io.Writer, begun func(size int64) error) error {
+	path := filepath.Join(l.dataDir, databaseFile)
+	if !exists(path) {
+		if exists(filepath.Join(l.dataDir, rqliteFile)) {
+			return errBackupRqlite
+		}
+		return &exitError{exitNoServer, fmt.Sprintf("no server answers on %s, and %s holds no database to back up", l.socket, l.dataDir)}
+	}
+	lock, err := sqlite.LockDir(l.dataDir)
+	if errors.Is(err, sqlite.ErrLocked) {
+		return &exitError{exitNoServer, fmt.Sprintf("a server holds %s and does not answer on %s yet, or any more; try again", l.dataDir, l.socket)}
+	}
+	if err != nil {
+		return err
+	}
+	if err = checkNotEmptied(path); err == nil {
+		err = sqlite.BackupFile(ctx, path, w, begun)
+	}
+	return errors.Join(err, lock.Close())
+}
+
+// backupBar shows how far a backup is, where someone looks.
+type backupBar struct {
+	app   *app
+	quiet bool
+	bar   *progressbar.ProgressBar
+}
+
+// backupBarFrom is from how many bytes on a backup is worth a bar.
+const backupBarFrom = 16 << 20
+
+func (b *backupBar) begin(size int64) {
+	if !b.app.terminal || b.quiet || size < backupBarFrom {
+		return
+	}
+	b.bar = progressbar.NewOptions64(size, progressbar.OptionSetWriter(b.app.err), progressbar.OptionSetDescription("backing up"),
+		progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionSetWidth(30),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+}
+
+// Write implements io.Writer: the bar moves by as much.
+func (b *backupBar) Write(p []byte) (int, error) {
+	if b.bar != nil {
+		_ = b.bar.Add(len(p)) // a bar that cannot be drawn is no reason to stop
+	}
+	return len(p), nil
+}
+
+func (b *backupBar) clear() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
+		b.bar = nil
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"dts/store"
+	"dts/store/sqlite"
+)
+
+// backupFile is a backup that is being written. Until it is complete, durable and checked it has another name, so
+// nothing that ends it leaves half a backup under its own.
+type backupFile struct {
+	path     string
+	force    bool // another file may be there, and gives way
+	f        *os.File
+	unsynced int
+}
+
+// partSuffix is what its name ends with until then.
+const partSuffix = ".part"
+
+// createBackup begins a backup file. What an earlier one that was killed has left is overwritten; one that
+// another process writes is not.
+func createBackup(path string, force bool) (*backupFile, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	b := &backupFile{path: path, force: force}
+	if err := b.free(); err != nil {
+		return nil, err
+	}
+	if dir := filepath.Dir(path); !exists(dir) {
+		return nil, usagef("there is no directory %s", dir)
+	}
+	part := path + partSuffix
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.own(f, part); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	b.f = f
+	return b, nil
+}
+
+// free refuses a name that is in use.
+func (b *backupFile) free() error {
+	info, err := os.Lstat(b.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return usagef("%s is a directory; give the name of a file in it", b.path)
+	case !info.Mode().IsRegular():
+		return usagef("%s is there, and is no ordinary file; give another name", b.path)
+	case !b.force:
+		return failf("%s exists already; give another name, or --force to replace it", b.path)
+	}
+	return nil
+}
+
+// own makes sure that nobody else writes the file, and empties it. The lock ends with the process, however it ends.
+func (b *backupFile) own(f *os.File, part string) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return failf("another process is writing a backup to %s", b.path)
+		}
+		return fmt.Errorf("lock %s: %w", part, err)
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if named, err := os.Lstat(part); err != nil || !os.SameFile(mine, named) {
+		return failf("another process has just written a backup to %s", b.path)
+	}
+	if !mine.Mode().IsRegular() {
+		return usagef("%s is there, and is no ordinary file; remove it", part)
+	}
+	return errors.Join(f.Chmod(0o600), f.Truncate(0))
+}
+
+// Write implements io.Writer.
+func (b *backupFile) Write(p []byte) (int, error) {
+	n, err := b.f.Write(p)
+	if b.unsynced += n; err == nil && b.unsynced >= syncEvery {
+		b.unsynced, err = 0, b.f.Sync()
+	}
+	return n, err
+}
+
+// finish makes it durable, checks it, and gives it its name.
+func (b *backupFile) finish(ctx context.Context) (store.Held, error) {
+	if err := b.f.Sync(); err != nil {
+		return store.Held{}, err
+	}
+	held, err := inspect(ctx, b.path+partSuffix, false)
+	if err != nil {
+		return held, fmt.Errorf("check the backup: %w", err)
+	}
+	if err := b.free(); err != nil {
+		return held, err
+	}
+	if err := os.Rename(b.path+partSuffix, b.path); err != nil {
+		return held, err
+	}
+	return held, errors.Join(syncDir(filepath.Dir(b.path)), b.f.Close())
+}
+
+// discard removes what there is of it.
+func (b *backupFile) discard() {
+	os.Remove(b.path + partSuffix) // while it is locked: it can only be ours
+	b.f.Close()
+}
+
+// inspect checks a database file that nobody uses, and says what it holds. With full each index is compared with its
+// table, in about three times the time.
+func inspect(ctx context.Context, path string, full bool) (held store.Held, err error) {
+	db, err := sqlite.OpenAlone(path, false)
+	if err != nil {
+		return held, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := sqlite.CheckAlone(ctx, db, full); err != nil {
+		return held, err
+	}
+	return store.Inspect(ctx, db)
+}
+
+// syncDir makes a name that was changed in a directory durable.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
