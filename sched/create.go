@@ -17,6 +17,9 @@ func (s *Scheduler) CreateTasks(ctx context.Context, tasks []*dts.Task) ([]dts.C
 		return nil, err
 	}
 	for _, t := range tasks {
+		if err := s.refuseBackup(&t.Spec); err != nil {
+			return nil, err
+		}
 		s.queueRetry(t.TenantID, &t.Spec)
 		t.MaxAttempts = t.Retry.MaxAttempts
 	}

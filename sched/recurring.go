@@ -22,7 +22,7 @@ func (s *Scheduler) CreateRecurring(ctx context.Context, r *dts.RecurringTask) (
 	s.queueRetry(r.TenantID, &r.Spec)
 	p, err := FirstPlan(r, calendars, s.clock.now())
 	if err == nil {
-		err = s.refuseBoot(p.New)
+		err = errors.Join(s.refuseBoot(p.New), s.refuseBackup(&p.New.Spec))
 	}
 	if err != nil {
 		return made, err
@@ -69,6 +69,14 @@ func (s *Scheduler) refuseBoot(r *dts.RecurringTask) error {
 		return nil
 	}
 	return dts.Invalid("cron", "cannot be @reboot in a cluster: its servers boot at different times; use a schedule, or @reboot in that machine's crontab")
+}
+
+// refuseBackup refuses to make backups where there is no database of the server's own.
+func (s *Scheduler) refuseBackup(spec *dts.Spec) error {
+	if s.alone() || spec.TargetType != dts.Backup {
+		return nil
+	}
+	return dts.Invalid("target_type", "cannot be BACKUP in a cluster: rqlite makes the backups; let a COMMAND fetch one with curl, or use rqlited -auto-backup")
 }
 
 // isBoot reports whether a recurring task runs at every boot.
@@ -174,6 +182,11 @@ func (s *Scheduler) changePlanned(ctx context.Context, old *dts.RecurringTask, e
 	}
 	if boot && n.Cron != old.Cron {
 		if err := s.refuseBoot(n); err != nil {
+			return nil, err
+		}
+	}
+	if n.TargetType != old.TargetType {
+		if err := s.refuseBackup(&n.Spec); err != nil {
 			return nil, err
 		}
 	}

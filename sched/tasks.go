@@ -20,6 +20,9 @@ func (s *Scheduler) ModifyTask(ctx context.Context, tenant, id string, p dts.Tas
 		if err != nil {
 			return dts.Change{}, err
 		}
+		if err := s.refuseBackup(&n.Spec); err != nil {
+			return dts.Change{}, err
+		}
 		n.MaxAttempts = max(n.MaxAttempts, old.Attempts+1)
 		return dts.Change{Old: old, New: n}, nil
 	})

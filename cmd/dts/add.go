@@ -30,6 +30,10 @@ func (a *app) addCommand() *cli.Command {
 		&cli.StringSliceFlag{Name: "header", Category: what, Usage: "and a header, `\"NAME: VALUE\"`; can be repeated"},
 		&cli.StringFlag{Name: "body", Category: what, Usage: "and a body: a `TEXT`, @FILE, or - for standard input"},
 
+		&cli.StringFlag{Name: "backup", Category: what, Usage: "copy the database to a new file in `DIR`, in place of a command"},
+		&cli.IntFlag{Name: "keep", Category: what, DefaultText: "7", Usage: "and of a recurring task keep its newest `N` copies"},
+		&cli.IntFlag{Name: "keep-days", Category: what, DefaultText: "no limit", Usage: "and remove its copies that are older than `N` days, but never the newest"},
+
 		&cli.StringFlag{Name: "name", Category: how, Usage: "a `NAME` to call it by; default: the program or the host"},
 		&cli.StringFlag{Name: "description", Category: how, Usage: "a `TEXT` for people"},
 		&cli.StringSliceFlag{Name: "label", Category: how, Usage: "a label `K=V` to filter by; can be repeated"},
@@ -46,7 +50,7 @@ func (a *app) addCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name: "add", Usage: "add a task or a recurring task", Category: "Tasks",
-		UsageText: "dts add [--cron E | --every D | --rrule R | --at T | --in D] [options] (--url U | --shell LINE | -- COMMAND…)",
+		UsageText: "dts add [--cron E | --every D | --rrule R | --at T | --in D] [options] (--url U | --shell LINE | --backup DIR | -- COMMAND…)",
 		Description: `With --cron, --every or --rrule it is a recurring task; with --at, --in or neither it runs once. Without a
 server on this machine it is written to the data directory, and nothing fires until dts serve runs.
 
@@ -56,6 +60,7 @@ Examples:
    dts add --cron "0 9 * * mon-fri" --cron "0 11 * * sat" --exclude-calendar holidays --shift next -- ./open
    dts add --in 10m --url https://example.com/hook --header "X-Key: 1" --body '{"n": 1}'
    dts add --at "tomorrow 09:00" -- /usr/bin/notify-send Meeting
+   dts add --cron "30 3 * * *" --backup /backup --keep 7
    dts add --name report --after load --dedupe report:replace -- ./report`,
 		Flags:  withConnection(append(append(flags, recurringFlags()...), jsonFlag())...),
 		Action: a.add,

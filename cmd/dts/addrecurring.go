@@ -68,7 +68,7 @@ func onlyRecurring() []string {
 	for _, f := range recurringFlags() {
 		names = append(names, f.Names()[0])
 	}
-	return names
+	return append(names, backupFlags...)
 }
 
 func (a *app) recurringRequest(c *cli.Context, spec dts.Spec, n *addition) (*api.RecurringRequest, error) {

@@ -23,6 +23,7 @@ import (
 var (
 	commandFlags = []string{"shell", "dir", "env", "user", "stdin"}
 	httpFlags    = []string{"method", "header", "body"}
+	backupFlags  = []string{"keep", "keep-days"}
 )
 
 // spec reads what to run and how from the flags of `dts add`.
@@ -32,6 +33,15 @@ func (a *app) spec(c *cli.Context, remote bool, n *addition) (dts.Spec, error) {
 	var config any
 	var err error
 	switch {
+	case c.IsSet("backup"):
+		if c.IsSet("url") || c.IsSet("shell") || len(argv) > 0 {
+			return s, usagef("--backup and something else to run are both given; keep one")
+		}
+		if err := errors.Join(onlyFor("a command", c, commandFlags), onlyFor("--url", c, httpFlags)); err != nil {
+			return s, err
+		}
+		s.TargetType = dts.Backup
+		config, err = backupTarget(c, remote)
 	case c.IsSet("url"):
 		if len(argv) > 0 {
 			return s, usagef("--url and a command are both given; keep one")
@@ -48,7 +58,10 @@ func (a *app) spec(c *cli.Context, remote bool, n *addition) (dts.Spec, error) {
 		s.TargetType = dts.Command
 		config, err = a.commandTarget(c, argv, remote, n)
 	default:
-		return s, usagef("there is nothing to run: give -- COMMAND, --shell LINE or --url U")
+		return s, usagef("there is nothing to run: give -- COMMAND, --shell LINE, --url U or --backup DIR")
+	}
+	if err == nil && s.TargetType != dts.Backup {
+		err = onlyFor("--backup", c, backupFlags)
 	}
 	if err != nil {
 		return s, err
@@ -97,6 +110,38 @@ func (a *app) httpTarget(c *cli.Context) (t dts.HTTPTarget, err error) {
 	t.Body, err = a.text(c, "body")
 	return t, err
 }
+
+// keepDefault is how many copies `dts add --backup` keeps where nothing else is said: a disk that fills up is no backup.
+const keepDefault = 7
+
+// backupTarget reads the flags of a backup.
+func backupTarget(c *cli.Context, remote bool) (t dts.BackupTarget, err error) {
+	t = dts.BackupTarget{Dir: c.String("backup"), Keep: c.Int("keep"), KeepDays: c.Int("keep-days")}
+	for _, f := range backupFlags {
+		if c.IsSet(f) && c.Int(f) < 1 {
+			return t, usagef("--%s: is %d; use at least 1", f, c.Int(f))
+		}
+	}
+	if recurs(c) && t.Keep == 0 && t.KeepDays == 0 {
+		t.Keep = keepDefault
+	}
+	if remote { // its directories are not known here
+		if !filepath.IsAbs(t.Dir) {
+			return t, usagef("--backup: %s is relative, and the server given with --server may be another machine; write the whole path", t.Dir)
+		}
+		return t, nil
+	}
+	if t.Dir, err = filepath.Abs(t.Dir); err != nil {
+		return t, usagef("--backup: %s", err)
+	}
+	if info, err := os.Stat(t.Dir); err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
+		return t, usagef("--backup: there is no directory %s; make it first", t.Dir)
+	}
+	return t, nil
+}
+
+// recurs reports whether the flags ask for a recurring task.
+func recurs(c *cli.Context) bool { return c.IsSet("cron") || c.IsSet("every") || c.IsSet("rrule") }
 
 func (a *app) commandTarget(c *cli.Context, argv []string, remote bool, n *addition) (t dts.CommandTarget, err error) {
 	t = dts.CommandTarget{Argv: argv, Shell: c.String("shell"), Dir: c.String("dir"), User: c.String("user")}
