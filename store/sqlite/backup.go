@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 )
 
 // Backup writes the database as it is at one moment to w: the bytes of a database file that needs no log. begun, if
@@ -52,6 +53,9 @@ func wrapBackup(path string, err error) error {
 // copyBuffer is how much is written at once, in bytes.
 const copyBuffer = 256 << 10
 
+// maxBreath is the longest rest between two writes: where those take long, the disk is what is waited for.
+const maxBreath = 5 * time.Millisecond
+
 // Where the first page says how the file is read and written, and the value for a file without a write-ahead log
 // (https://sqlite.org/fileformat2.html#file_format_version_numbers).
 const (
@@ -90,7 +94,7 @@ func copyPages(ctx context.Context, db *sql.DB, w io.Writer, begun func(size int
 		return err
 	}
 	defer rows.Close()
-	out := bufio.NewWriterSize(w, copyBuffer)
+	out := bufio.NewWriterSize(&breather{w: w, since: time.Now()}, copyBuffer)
 	var copied int64
 	var page sql.RawBytes
 	for rows.Next() {
@@ -115,6 +119,20 @@ func copyPages(ctx context.Context, db *sql.DB, w io.Writer, begun func(size int
 		return fmt.Errorf("there are %d pages, and %d were read", pages, copied)
 	}
 	return out.Flush()
+}
+
+// breather rests after each write as long as that and what came before it took, so that a copy leaves half of a
+// processor to those who must be on time.
+type breather struct {
+	w     io.Writer
+	since time.Time
+}
+
+func (b *breather) Write(p []byte) (int, error) {
+	n, err := b.w.Write(p)
+	time.Sleep(min(time.Since(b.since), maxBreath))
+	b.since = time.Now()
+	return n, err
 }
 
 // OpenAlone opens a database file that nobody else uses and that has no log: a backup. Without write it cannot be
