@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"net"
 	"os"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -52,7 +54,10 @@ func (l *link) owner() (uid int, ok bool) {
 }
 
 // connect finds out which server is meant. Nothing is sent yet.
-func (a *app) connect(c *cli.Context) (*link, error) {
+func (a *app) connect(c *cli.Context) (*link, error) { return a.connectWithin(c, 0) }
+
+// connectWithin is connect for questions that are answered within a limit; 0: the client's own.
+func (a *app) connectWithin(c *cli.Context, limit time.Duration) (*link, error) {
 	conf, err := loadConfig(c)
 	if err != nil {
 		return nil, err
@@ -70,7 +75,7 @@ func (a *app) connect(c *cli.Context) (*link, error) {
 			return nil, err
 		}
 		socket := socketPath(dir)
-		cl, err := client.New(client.Options{Socket: socket, Version: thisBuild().Version, Stale: a.warnStale()})
+		cl, err := client.New(client.Options{Socket: socket, Timeout: limit, Version: thisBuild().Version, Stale: a.warnStale()})
 		return &link{cl, dir, socket}, err
 	}
 	token, err := a.token(c, conf)
@@ -80,7 +85,7 @@ func (a *app) connect(c *cli.Context) (*link, error) {
 	if token == "" {
 		return nil, usagef("--server needs a token: set DTS_TOKEN, or give --token-file; the server keeps one in admin.token in its data directory")
 	}
-	cl, err := client.New(client.Options{Server: server, Token: token, Version: thisBuild().Version, Stale: a.warnStale()})
+	cl, err := client.New(client.Options{Server: server, Token: token, Timeout: limit, Version: thisBuild().Version, Stale: a.warnStale()})
 	if err != nil {
 		return nil, usagef("--server: %s", err)
 	}
@@ -129,6 +134,12 @@ func (a *app) withServer(c *cli.Context, f func(*link) error) error {
 	}
 	defer l.Close()
 	return f(l)
+}
+
+// silent reports whether a server took the connection, or let it be waited for, and then said nothing in time.
+func silent(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
 }
 
 // noServer reports whether nothing listens where the server should.

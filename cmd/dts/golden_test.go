@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -136,7 +137,7 @@ func TestShown(t *testing.T) {
 			NotReady: []string{"the disk is full"}, Shards: []dts.ShardStatus{{From: 0, To: 63, Term: 3}}, HeapSize: 12, Claimed: 2, LagUS: 2_500_000,
 			NextWakeAt: ago(-4 * time.Minute), Pools: []dts.PoolStatus{{TargetType: dts.HTTPCallback, Slots: 256, Running: 3}, {TargetType: dts.Command, Slots: 64, Running: 64, Ready: 7}},
 			UnwrittenRuns: 1, StoreError: "database or disk is full", StoreErrorFrom: ago(time.Minute),
-		}, &dts.Counts{Pending: 10000, Running: 3, Failed: 1, Capped: true})
+		}, &dts.Counts{Pending: 10000, Running: 3, Failed: 1, Capped: true}, nil)
 	})
 	golden(t, "status-cluster", func(a *app) {
 		s := &dts.SchedulerStatus{
@@ -151,8 +152,8 @@ func TestShown(t *testing.T) {
 				{ID: "019ca8f0-0000-7000-8000-000055555555", Address: "http://10.0.0.4:8420", Version: "1.2.2", State: "DEAD", SeenSecondsAgo: 86400, ClockSkewMS: -90000},
 			},
 		}
-		a.printStatus(s, &dts.Counts{Pending: 1})
+		a.printStatus(s, &dts.Counts{Pending: 1}, nil)
 		s.Lease.SecondsLeft = 0
-		a.printStatus(s, &dts.Counts{})
+		a.printStatus(s, nil, errors.New("no leader"))
 	})
 }

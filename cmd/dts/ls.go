@@ -329,11 +329,7 @@ func (a *app) taskWhen(t *dts.Task, now time.Time) string {
 	case t.Status == dts.Pending:
 		return relative(t.RunAt, now)
 	case t.Status == dts.Running && !t.StartedAt.IsZero():
-		since := t.StartedAt
-		if t.PickedAt.After(since) { // it is not the first attempt
-			since = t.PickedAt
-		}
-		return "for " + distance(max(now.Sub(since), 0))
+		return "for " + distance(max(now.Sub(startOf(t)), 0))
 	case !t.CompletedAt.IsZero():
 		return relative(t.CompletedAt, now)
 	}

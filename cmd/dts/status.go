@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -15,34 +16,59 @@ func (a *app) statusCommand() *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "say how the server is doing", Category: "The server",
 		Description: "Exits with 1 when the server is not ready: it does not take or fire tasks.",
-		Flags:       withConnection(jsonFlag()),
-		Action: func(c *cli.Context) error {
-			if err := noArgs(c); err != nil {
-				return err
-			}
-			return a.withServer(c, func(l *link) error {
-				s, err := l.Status(c.Context)
-				if err != nil {
-					return err
-				}
-				if c.Bool("json") {
-					err = a.printJSON(s)
-				} else {
-					var n *dts.Counts
-					if n, err = l.Counts(c.Context); err == nil {
-						a.printStatus(s, n)
-					}
-				}
-				if err == nil && !s.Ready {
-					return exitOnly(exitFailed)
-				}
-				return err
-			})
-		},
+		Flags: withConnection(
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "a screen that keeps itself up to date; with --json an object a line"},
+			&cli.StringFlag{Name: "every", Usage: "with --watch: how often it asks, a `DURATION` from 200ms; default: 1s"},
+			jsonFlag()),
+		Action: a.statusNow,
 	}
 }
 
-func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
+// statusWithin is how long a server may take to say how it is: one that stands still would let one wait for minutes.
+const statusWithin = 3 * time.Second
+
+func (a *app) statusNow(c *cli.Context) error {
+	if err := noArgs(c); err != nil {
+		return err
+	}
+	if c.Bool("watch") {
+		return a.watch(c)
+	}
+	if c.IsSet("every") {
+		return usagef("--every: there is no --watch to use it for")
+	}
+	l, err := a.connectWithin(c, statusWithin)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(c.Context, 2*statusWithin)
+	defer cancel()
+	s, err := l.Status(ctx)
+	if err != nil {
+		return hangs(err)
+	}
+	if c.Bool("json") {
+		err = a.printJSON(s)
+	} else {
+		n, uncounted := l.Counts(ctx) // it tells what it knows, also where the database does not answer
+		a.printStatus(s, n, uncounted)
+	}
+	if err == nil && !s.Ready {
+		return exitOnly(exitFailed)
+	}
+	return err
+}
+
+// hangs says of a server that does not answer in time what may be the matter.
+func hangs(err error) error {
+	if !silent(err) {
+		return err
+	}
+	return &exitError{exitNoServer, fmt.Sprintf("the server does not answer within %s: it is stopped (SIGSTOP, a debugger), it hangs, or its machine has too much to do", span(statusWithin))}
+}
+
+func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts, uncounted error) {
 	state := a.paint("ready", color.FgGreen)
 	switch {
 	case s.Draining:
@@ -54,9 +80,14 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 	for _, why := range s.NotReady {
 		a.printf("  %s\n", clean(why))
 	}
-	more := ""
-	if n.Capped {
-		more = " (counted to 10000)"
+	tasks := ""
+	if uncounted != nil {
+		tasks = a.paint("could not be counted: "+oneLine(uncounted.Error()), color.FgRed)
+	} else {
+		tasks = fmt.Sprintf("%d pending, %d running, %d failed", n.Pending, n.Running, n.Failed)
+		if n.Capped {
+			tasks += " (counted to 10000)"
+		}
 	}
 	held := int64(0)
 	for _, r := range s.Shards {
@@ -65,7 +96,7 @@ func (a *app) printStatus(s *dts.SchedulerStatus, n *dts.Counts) {
 	list := []fact{
 		{"Node", clean(s.Node)},
 		{"Up for", fmt.Sprintf("%s; it holds %d of %d shards", span(s.Now.Sub(s.StartedAt).Truncate(time.Second)), held, dts.Shards)},
-		{"Tasks", fmt.Sprintf("%d pending, %d running, %d failed%s", n.Pending, n.Running, n.Failed, more)},
+		{"Tasks", tasks},
 	}
 	for _, p := range s.Pools {
 		name := "HTTP calls"

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"dts"
+)
+
+const (
+	watchWindow = time.Minute // over which rates and lateness are told
+	watchRows   = 200 // tasks of a kind that are read
+	watchFailed = 50
+	watchTimes  = 2000 // recurring tasks among which what is next is looked for
+)
+
+// watched is one look at a server.
+type watched struct {
+	At       time.Time            `json:"at"`
+	Status   *dts.SchedulerStatus `json:"status"`
+	Counts   *dts.Counts          `json:"counts,omitempty"`
+	Rates    *rates               `json:"rates,omitempty"`
+	Running  []*dts.Task          `json:"running"`
+	Next     []upNext             `json:"next"`
+	Queues   []*dts.Queue         `json:"queues"`
+	Failures []*dts.Task          `json:"failures"`
+}
+
+// upNext is something that is due.
+type upNext struct {
+	Name  string    `json:"name"`
+	At    time.Time `json:"at"`
+	Queue string    `json:"queue"`
+	ID    string    `json:"id"` // of the recurring task, or of the task
+}
+
+// watcher looks at a server again and again.
+type watcher struct {
+	l     *link
+	now   func() time.Time
+	looks []*figures // of the last minute, the oldest first
+	next  []upNext
+	read  time.Time // when next was read
+}
+
+// watch is `dts status --watch`.
+func (a *app) watch(c *cli.Context) error {
+	every := time.Second
+	if c.IsSet("every") {
+		var err error
+		if every, err = parseSpan("--every", c.String("every"), 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if !c.Bool("json") && (!a.terminal || os.Getenv("TERM") == "dumb") {
+		return usagef("--watch needs a terminal that it can draw on; for scripts there is dts status --watch --json, which prints an object a line")
+	}
+	l, err := a.connectWithin(c, statusWithin)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	w := &watcher{l: l, now: a.now}
+	first, err := w.look(c.Context)
+	if err != nil {
+		return hangs(err)
+	}
+	if c.Bool("json") {
+		return a.watchJSON(c.Context, w, first, every)
+	}
+	return a.watchScreen(c.Context, w, first, every)
+}
+
+// watchJSON prints what it sees until it is interrupted, or the server goes.
+func (a *app) watchJSON(ctx context.Context, w *watcher, seen *watched, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	for {
+		if err := e.Encode(seen); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		var err error
+		if seen, err = w.look(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return hangs(err)
+		}
+	}
+}
+
+// look asks the server for everything, within statusWithin for each answer. What a token may not see stays empty.
+func (w *watcher) look(ctx context.Context) (*watched, error) {
+	s, err := w.l.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := &watched{At: dts.Micros(w.now()), Status: s}
+	if seen.Counts, err = w.l.Counts(ctx); err != nil {
+		return nil, err
+	}
+	running, err := w.l.Tasks(ctx, dts.TaskFilter{Statuses: []dts.Status{dts.Running}, Limit: watchRows})
+	if err != nil {
+		return nil, err
+	}
+	seen.Running = running.Items
+	slices.SortStableFunc(seen.Running, func(x, y *dts.Task) int { return startOf(x).Compare(startOf(y)) })
+	failed, err := w.l.Tasks(ctx, dts.TaskFilter{Statuses: []dts.Status{dts.Failed}, Limit: watchFailed})
+	if err != nil {
+		return nil, err
+	}
+	seen.Failures = failed.Items
+	slices.SortStableFunc(seen.Failures, func(x, y *dts.Task) int { return y.CompletedAt.Compare(x.CompletedAt) })
+	if seen.Queues, err = w.l.Queues(ctx); err != nil {
+		return nil, err
+	}
+	if seen.Next, err = w.upNext(ctx, s.Now); err != nil {
+		return nil, err
+	}
+	seen.Rates, err = w.rates(ctx)
+	if e, ok := errors.AsType[*dts.Error](err); ok && (e.Code == dts.ErrForbidden || e.Code == dts.ErrUnauthorized) {
+		err = nil // a token that may not read the metrics
+	}
+	return seen, err
+}
+
+// rates looks at the metrics and compares them with the oldest ones of the last minute.
+func (w *watcher) rates(ctx context.Context) (*rates, error) {
+	f, err := readFigures(ctx, w.l, w.now())
+	if err != nil {
+		return nil, err
+	}
+	w.looks = append(w.looks, f)
+	for len(w.looks) > 2 && f.at.Sub(w.looks[1].at) >= watchWindow {
+		w.looks = w.looks[1:]
+	}
+	r := f.since(w.looks[0])
+	if r == nil {
+		w.looks = []*figures{f} // the server was started anew, or the clock set
+	}
+	return r, nil
+}
+
+// upNext returns what is due next: of the recurring tasks, and of tasks that wait for a time. It reads them every few
+// seconds, and when the first of them has begun.
+func (w *watcher) upNext(ctx context.Context, now time.Time) ([]upNext, error) {
+	passed := func(n upNext) bool { return n.At.Before(now) }
+	age := now.Sub(w.read).Abs()
+	if age < 2*time.Second || age < 5*time.Second && !slices.ContainsFunc(w.next, passed) {
+		w.next = slices.DeleteFunc(slices.Clone(w.next), passed)
+		return w.next, nil
+	}
+	list := []upNext{}
+	f := dts.RecurringFilter{Statuses: []dts.RecurringStatus{dts.Active}, Limit: 500}
+	seen := 0
+	for r, err := range w.l.AllRecurringTasks(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		if !r.NextRunAt.IsZero() {
+			list = append(list, upNext{displayName(&r.Spec), r.NextRunAt, r.Queue, r.ID})
+		}
+		if seen++; seen == watchTimes {
+			break
+		}
+	}
+	page, err := w.l.Tasks(ctx, dts.TaskFilter{Statuses: []dts.Status{dts.Pending}, NotPaused: true, Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range page.Items {
+		if !planned(t) && t.Unresolved == 0 && t.RunAt.After(now) {
+			list = append(list, upNext{displayName(&t.Spec), t.RunAt, t.Queue, t.ID})
+		}
+	}
+	list = slices.DeleteFunc(list, passed)
+	slices.SortStableFunc(list, func(x, y upNext) int { return x.At.Compare(y.At) })
+	w.next, w.read = list[:min(len(list), watchRows)], now
+	return w.next, nil
+}
+
+// startOf is when the attempt that runs was started.
+func startOf(t *dts.Task) time.Time {
+	if t.PickedAt.After(t.StartedAt) { // it is not the first attempt
+		return t.PickedAt
+	}
+	return t.StartedAt
+}
