@@ -31,6 +31,7 @@ type SchedulerStatus struct {
 	Clock          *ClockStatus    `json:"clock,omitempty" doc:"what is known of the clock"`
 	ClockHeld      string          `json:"clock_held,omitempty" doc:"why the clock is not believed and firing is held"`
 	ActivePaused   int             `json:"paused_recurring_tasks"`
+	RetainedAt     time.Time       `json:"retained_at,omitzero" doc:"when retention had last deleted all that is not to be kept; absent: not since this server began to see to it"`
 	StoreError     string          `json:"store_error,omitempty" doc:"the last write that failed, until one succeeds"`
 	StoreErrorFrom time.Time       `json:"store_error_since,omitzero"`
 	Nodes          []NodeStatus    `json:"nodes,omitempty" doc:"the servers that share the schedule, as this one last saw them; absent where it is alone"`

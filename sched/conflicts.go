@@ -40,9 +40,9 @@ func (s *Scheduler) sharedBy(tenant string, spec *dts.Spec, shard int) []shared 
 	if !s.alone() {
 		where = " of server " + s.members.placement.Load().Holders[shard]
 	}
-	slots := shared{"slots for HTTP calls" + where, s.o.HTTPSlots}
+	slots := shared{"slots for HTTP calls" + where, s.tuning().HTTPSlots}
 	if spec.TargetType == dts.Command {
-		slots = shared{"slots for commands" + where, s.o.CommandSlots}
+		slots = shared{"slots for commands" + where, s.tuning().CommandSlots}
 	}
 	all := []shared{slots}
 	if spec.ConcurrencyKey != "" {

@@ -123,7 +123,9 @@ type loop struct {
 	idle      chan struct{} // closed when nothing runs or is to be written any more, while draining
 	allEnded  chan struct{} // closed when nothing runs any more, after all runs were stopped
 	nextWake  time.Time
-	lookedAt  time.Time // when it last looked what there is to do
+	armed     time.Time     // when the timer was set to that, by a clock that nobody sets
+	armedFor  time.Duration // and for how long; 0: not at all
+	lookedAt  time.Time     // when it last looked what there is to do
 }
 
 func newLoop(s *Scheduler) *loop {
@@ -246,6 +248,10 @@ func (l *loop) arm(now time.Time) {
 		at = now.Add(time.Second)
 	}
 	l.nextWake = at
+	l.armed, l.armedFor = time.Now(), 0
+	if !at.IsZero() {
+		l.armedFor = max(at.Sub(now), 1)
+	}
 	l.timer.Arm(at)
 }
 

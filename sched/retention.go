@@ -23,7 +23,7 @@ func (s *Scheduler) Retention(ctx context.Context, tenant string) (*dts.Retentio
 	if err != nil {
 		return nil, err
 	}
-	return &dts.RetentionState{Retention: all[tenant], Effective: all[tenant].Or(s.o.keeps())}, nil
+	return &dts.RetentionState{Retention: all[tenant], Effective: all[tenant].Or(s.tuning().Retention)}, nil
 }
 
 // PutRetention sets how long they are kept. What is zero is as the server was started with.
@@ -40,16 +40,11 @@ func (s *Scheduler) PutRetention(ctx context.Context, tenant string, r dts.Reten
 	return s.Retention(ctx, tenant)
 }
 
-// keeps is the retention of tenants that have none of their own.
-func (o *Options) keeps() dts.Retention {
-	return dts.Retention{Seconds: o.Retention.Seconds(), Rows: o.RetentionRows, Bytes: o.RetentionBytes}
-}
-
 // retention returns what holds for a tenant.
 func (s *Scheduler) retention(tenant string) dts.Retention {
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
-	return s.rules.retentions[tenant].Or(s.o.keeps())
+	return s.rules.retentions[tenant].Or(s.tuning().Retention)
 }
 
 // keeper deletes what is finished and not to be kept. One goroutine uses it.
@@ -78,13 +73,18 @@ func (k *keeper) look(now time.Time) {
 	if !k.count(dts.Micros(now.Add(-settled))) { // as the store keeps times
 		return
 	}
+	all := true
 	for key, limit := range k.own {
-		k.cut(key, limit, now)
+		all = k.cut(key, limit, now) && all
 	}
 	for key := range maps.Clone(k.kept) {
 		if key.Name == "" {
-			k.cut(key, k.s.retention(key.TenantID), now)
+			all = k.cut(key, k.s.retention(key.TenantID), now) && all
 		}
+	}
+	if all {
+		at := dts.Micros(k.s.clock.now())
+		k.s.retained.Store(&at)
 	}
 }
 
@@ -144,8 +144,8 @@ func (k *keeper) count(through time.Time) bool {
 	return true
 }
 
-// cut deletes what a limit does not let keep, of a tenant, or of one of its queues.
-func (k *keeper) cut(key dts.QueueKey, limit dts.Retention, now time.Time) {
+// cut deletes what a limit does not let keep, of a tenant, or of one of its queues, and reports whether all of it is gone.
+func (k *keeper) cut(key dts.QueueKey, limit dts.Retention, now time.Time) bool {
 	s := k.s
 	n := k.of(key)
 	for {
@@ -162,14 +162,17 @@ func (k *keeper) cut(key dts.QueueKey, limit dts.Retention, now time.Time) {
 		d, err := s.o.Store.DeleteFinished(s.ctx, c, now, retainChunk)
 		if err != nil {
 			s.logStore("delete old tasks", err)
-			return
+			return false
 		}
 		for _, f := range d.Deleted {
 			k.note(f, -1)
 		}
 		s.m.deleted.Add(float64(len(d.Deleted)))
-		if n.mark = d.Next; !d.More || !k.pause() {
-			return
+		if n.mark = d.Next; !d.More {
+			return true
+		}
+		if !k.pause() {
+			return false
 		}
 	}
 }
@@ -218,7 +221,7 @@ func (k *keeper) pause() bool {
 // old deletes what goes for its age only, and is not much.
 func (k *keeper) old(now time.Time) {
 	s := k.s
-	keeps := s.o.keeps()
+	keeps := s.tuning().Retention
 	before := map[string]time.Time{}
 	for tenant, r := range s.rules.tenantRetentions() {
 		before[tenant] = now.Add(-r.Or(keeps).Age())

@@ -202,6 +202,10 @@ type Scheduler struct {
 	// in memory, or the store was read. It may be one that is just being inserted.
 	strangers atomic.Int64
 
+	tuned    atomic.Pointer[Tuning]
+	retained atomic.Pointer[time.Time] // when all that is not to be kept was last gone; nil: not yet
+	beating  atomic.Pointer[time.Time] // since when a beat is being written; nil: none is
+
 	keeps chan struct{} // capacity 1: how long finished tasks are kept was changed
 	full  chan struct{} // capacity 1: a write found the disk full, or failing
 
@@ -220,8 +224,8 @@ type Scheduler struct {
 	faultLogged atomic.Int64 // since when the store fault that was logged lasts
 }
 
-// New makes a scheduler.
-func New(o Options) *Scheduler {
+// setDefaults fills in what is zero and has a default.
+func (o *Options) setDefaults() {
 	setDefault(&o.HTTPSlots, 364)
 	setDefault(&o.CommandSlots, 91)
 	setDefault(&o.HeapLimit, 150_000)
@@ -229,6 +233,11 @@ func New(o Options) *Scheduler {
 	setDefault(&o.DrainTimeout, 30*time.Second)
 	setDefault(&o.Retention, 30*24*time.Hour)
 	setDefault(&o.RetentionRows, 1_000_000)
+}
+
+// New makes a scheduler.
+func New(o Options) *Scheduler {
+	o.setDefaults()
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -253,6 +262,7 @@ func New(o Options) *Scheduler {
 		planning: make(chan struct{}, 1), planWake: make(chan struct{}, 1), full: make(chan struct{}, 1), keeps: make(chan struct{}, 1), missed: map[string]bool{},
 		rules: rules{loading: make(chan struct{}, 1)}, flows: flows{m: map[dts.QueueKey]*flow{}, sweepAt: minFlows},
 	}
+	s.tuned.Store(o.tuning())
 	s.held.Store(&dts.Fence{Node: o.Node.ID, Terms: &dts.Terms{}})
 	s.members = newMembers(s)
 	s.skews = newSkews()
@@ -324,7 +334,7 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	}
 	s.draining.Store(true)
 	s.members.look() // hands over
-	drainCtx, cancel := context.WithTimeout(ctx, s.o.DrainTimeout)
+	drainCtx, cancel := context.WithTimeout(ctx, s.tuning().DrainTimeout)
 	defer cancel()
 	idle := make(chan struct{})
 	s.in.post(func(l *loop) { l.drain(idle) })
@@ -380,8 +390,11 @@ func (s *Scheduler) beatLoop() {
 		if s.clock.held() != "" {
 			continue
 		}
+		began := time.Now()
+		s.beating.Store(&began)
 		if err := s.o.Store.Beat(s.ctx, s.fence(), beat, s.clock.now()); err != nil && s.ctx.Err() == nil {
 			s.log.Warn("beat", "err", err)
 		}
+		s.beating.Store(nil)
 	}
 }

@@ -39,6 +39,12 @@ func (s *Scheduler) Status() dts.SchedulerStatus {
 		s.members.fill(&st)
 	}
 	st.Clock = s.clockStatus(&st)
+	if at := s.retained.Load(); at != nil && s.holds(0) {
+		st.RetainedAt = *at
+	}
+	if began := s.beating.Load(); began != nil && time.Since(*began) > stuckAfter {
+		st.NotReady = append(st.NotReady, "the database takes longer than "+sayDuration(stuckAfter)+" for a write")
+	}
 	if since, err := s.o.Store.Fault(); err != nil {
 		st.StoreError, st.StoreErrorFrom = err.Error(), since.UTC()
 		st.NotReady = append(st.NotReady, "the database cannot be written: "+firstLine(err))
@@ -98,6 +104,9 @@ func (l *loop) fill(st *dts.SchedulerStatus, now time.Time) {
 	st.Timer = timer.Kind(l.timer)
 	st.HeapSize, st.LastScanAt, st.NextWakeAt = l.heapSize(), l.lastScan.UTC(), l.nextWake.UTC()
 	st.Watermark = dts.Micros(l.mark.RunAt)
+	if l.overslept() {
+		st.NotReady = append(st.NotReady, "the timer did not wake the scheduler in time")
+	}
 	st.UnwrittenRuns, st.ActivePaused = l.unwritten, len(l.paused)
 	st.Resources = l.gates.budget.status()
 	st.Hosts, st.HostsBackedOff = l.gates.hosts.status()
@@ -129,6 +138,15 @@ func (l *loop) fill(st *dts.SchedulerStatus, now time.Time) {
 	if !oldest.IsZero() && oldest.Before(now) {
 		st.LagUS = now.Sub(oldest).Microseconds()
 	}
+}
+
+// stuckAfter is from when on what does not come is not waited for as if it would: by far longer than it may take.
+const stuckAfter = 35 * time.Second
+
+// overslept reports whether the timer should have woken the loop long ago. Whoever asks has woken it, so it tells of the sleep
+// that has just ended.
+func (l *loop) overslept() bool {
+	return l.armedFor > 0 && time.Since(l.armed) > l.armedFor+stuckAfter
 }
 
 func topRunAt(h *dueHeap) time.Time {

@@ -15,7 +15,7 @@ import (
 
 const (
 	watchWindow = time.Minute // over which rates and lateness are told
-	watchRows   = 200 // tasks of a kind that are read
+	watchRows   = 200         // tasks of a kind that are read
 	watchFailed = 50
 	watchTimes  = 2000 // recurring tasks among which what is next is looked for
 )
