@@ -106,7 +106,7 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // hosted refuses requests for a name that is not this server's.
 func (s *Server) hosted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !fromSocket(r.Context()) && !s.hosts.allowed(r.Host) {
+		if !fromSocket(r.Context()) && !s.hosts.Load().allowed(r.Host) {
 			s.log.Debug("host refused", "host", r.Host)
 			http.Error(w, "This server does not answer to that host name. To allow it, add the name to DTS_ALLOWED_HOSTS\n"+
 				"(or serve --allowed-host NAME) and restart dts.", http.StatusMisdirectedRequest)

@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dts/web/api"
@@ -62,7 +63,7 @@ type Server struct {
 	o       Options
 	log     *slog.Logger
 	http    *http.Server
-	hosts   hostCheck
+	hosts   atomic.Pointer[hostCheck]
 	limiter *limiter
 	peers   peerRule
 
@@ -91,7 +92,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Log, limiter: newLimiter(), failed: make(chan error, 2)}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	s.hosts = newHostCheck(o.Listen, o.AllowedHosts)
+	s.SetAllowedHosts(o.AllowedHosts)
 	a := o.API
 	a.Tokens, a.Log, a.LoginURL, a.Stopping = o.Tokens, o.Log, s.loginURL, s.stopping.Done()
 	h, err := api.New(a)
@@ -109,6 +110,12 @@ func New(o Options) (*Server, error) {
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what clients do wrong
 	}
 	return s, nil
+}
+
+// SetAllowedHosts replaces Options.AllowedHosts, from the next request on.
+func (s *Server) SetAllowedHosts(names []string) {
+	h := newHostCheck(s.o.Listen, names)
+	s.hosts.Store(&h)
 }
 
 // Start listens and serves in the background.

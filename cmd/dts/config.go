@@ -42,6 +42,8 @@ type config struct {
 	TrustClock   *bool    `toml:"trust_clock"`
 	LogLevel     *string  `toml:"log_level"`
 	LogFormat    *string  `toml:"log_format"`
+	HeartbeatURL *string  `toml:"heartbeat_url"`
+	HeartbeatGap *string  `toml:"heartbeat_every"`
 }
 
 // loadConfig reads the file that --config or DTS_CONFIG names, or the usual one if there is one.

@@ -25,7 +25,7 @@ func (a *app) serveCommand() *cli.Command {
 		Name: "serve", Usage: "run the server", Category: "The server",
 		Description: `Runs until SIGTERM or SIGINT, then lets runs finish for as long as --drain says. A second
 signal ends it at once. Everything can also be set in the configuration file, by the name of the flag
-with _ for -.`,
+with _ for -. At SIGHUP it reads that file again: see dts reload.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "data", EnvVars: []string{"DTS_DATA"}, Usage: "the `DIR` that holds everything; default: /var/lib/dts for root, else ~/.local/share/dts"},
 			&cli.StringFlag{Name: "listen", EnvVars: []string{"DTS_LISTEN"}, Usage: "TCP `ADDRESS`, or none; default: " + web.DefaultListen},
@@ -47,6 +47,8 @@ with _ for -.`,
 			&cli.StringFlag{Name: "rqlite-ca", Category: cluster, EnvVars: []string{"DTS_RQLITE_CA"}, Usage: "a PEM `FILE` with the authorities that sign the certificates of rqlite; default: the system's"},
 			&cli.StringFlag{Name: "rqlite-cert", Category: cluster, EnvVars: []string{"DTS_RQLITE_CERT"}, Usage: "a PEM `FILE` with the certificate that rqlite is shown"},
 			&cli.StringFlag{Name: "rqlite-key", Category: cluster, EnvVars: []string{"DTS_RQLITE_KEY"}, Usage: "a PEM `FILE` with the key of that certificate"},
+			&cli.StringFlag{Name: "heartbeat-url", EnvVars: []string{"DTS_HEARTBEAT_URL"}, Usage: "ask for the `URL` while the scheduler is well, so that who waits for that notices when it is not; best not as a flag, which other users can see"},
+			&cli.StringFlag{Name: "heartbeat-every", EnvVars: []string{"DTS_HEARTBEAT_EVERY"}, Usage: "how often, a `DURATION` from 1s; default: 1m"},
 			&cli.BoolFlag{Name: "trust-clock", EnvVars: []string{"DTS_TRUST_CLOCK"}, Usage: "fire although the clock is earlier than the newest time in the data"},
 			&cli.StringFlag{Name: "log-level", EnvVars: []string{"DTS_LOG_LEVEL"}, Usage: "`L` is debug, info, warn or error; default: info"},
 			&cli.StringFlag{Name: "log-format", EnvVars: []string{"DTS_LOG_FORMAT"}, Usage: "`F` is text or json; default: text"},
@@ -67,9 +69,20 @@ func (a *app) serve(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	level := new(slog.LevelVar)
+	level.Set(o.LogLevel)
+	o.Log = newLogger(a.err, level, o.LogFormat)
+	o.Reload = newReloader(o, func() (serverOptions, error) {
+		conf, err := loadConfig(c)
+		if err != nil {
+			return serverOptions{}, err
+		}
+		return a.serverOptions(c, conf)
+	}, level)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	defer a.onSignals(stop, o.Log)()
+	defer o.Reload.onHangup(a.in, stop)()
 	defer profileOnOrder(a.in, o.Log)()
 	systemd := newNotifier(o.Log, o.SocketPath)
 	o.Ready = func(url string) {
@@ -170,8 +183,20 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 		}
 		o.RetentionBytes = mib << 20
 	}
-	o.Log, err = newLogger(a.err, setting(c, "log-level", c.String, conf.LogLevel, "info"), setting(c, "log-format", c.String, conf.LogFormat, "text"))
-	return o, err
+	o.Heartbeat.URL = setting(c, "heartbeat-url", c.String, conf.HeartbeatURL, "")
+	if err := o.Heartbeat.check(); err != nil {
+		return o, err
+	}
+	if o.Heartbeat.Every, err = parseSpan("--heartbeat-every", setting(c, "heartbeat-every", c.String, conf.HeartbeatGap, heartbeatEvery.String()), time.Second); err != nil {
+		return o, err
+	}
+	if level := setting(c, "log-level", c.String, conf.LogLevel, "info"); o.LogLevel.UnmarshalText([]byte(level)) != nil {
+		return o, usagef("--log-level: %q is not known; use debug, info, warn or error", clip(level, 20))
+	}
+	if o.LogFormat = setting(c, "log-format", c.String, conf.LogFormat, "text"); o.LogFormat != "text" && o.LogFormat != "json" {
+		return o, usagef("--log-format: %q is not known; use text or json", clip(o.LogFormat, 20))
+	}
+	return o, nil
 }
 
 // rqliteOptions reads where the rqlite cluster is.
@@ -196,19 +221,13 @@ func rqliteOptions(c *cli.Context, conf *config) (rqlite.Options, error) {
 	return o, nil
 }
 
-func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, usagef("--log-level: %q is not known; use debug, info, warn or error", clip(level, 20))
+// newLogger makes a log in the format text or json.
+func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
 	}
-	o := &slog.HandlerOptions{Level: l}
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, o)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, o)), nil
-	}
-	return nil, usagef("--log-format: %q is not known; use text or json", clip(format, 20))
+	return slog.New(slog.NewTextHandler(w, o))
 }
 
 // welcome says where the server is and what to do next.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,7 +41,11 @@ type serverOptions struct {
 	RetentionRows  int64         // how many finished tasks are kept
 	RetentionBytes int64         // how much of them, about; 0: no limit
 	TrustClock     bool          // fire although the clock is earlier than the newest time in the store
+	Heartbeat      heartbeatOptions
+	LogLevel       slog.Level
+	LogFormat      string // text or json
 	Log            *slog.Logger
+	Reload         *reloader // reads the settings again; nil: they stay
 	// Ready is called once, when the server answers; url is its TCP address, "" when there is none.
 	Ready func(url string)
 }
@@ -90,7 +95,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	runner := exec.New(exec.Options{Log: o.Log, UserAgent: "dts/" + thisBuild().Version, NodeID: node.ID, DataDirID: node.ID})
 	defer runner.Close()
 	copies := newBackups(data)
-	scheduler := sched.New(sched.Options{
+	options := sched.Options{
 		Store: st, Runner: &backupRunner{Runner: runner, backups: copies, now: time.Now}, Log: o.Log, Registry: registry,
 		Refused: func(err error) bool { return errors.Is(err, store.ErrRefused) },
 		KillOrphans: func(ctx context.Context, known []dts.Process, inFlight func(string, int) bool) error {
@@ -107,9 +112,10 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		},
 		Halted: data.Corrupt, Peers: others.peers(),
 		Node: node, BootedAt: bootedAt, ClockFloor: clockFloor(), TrustClock: o.TrustClock,
-		HTTPSlots: o.HTTPSlots, CommandSlots: o.CommandSlots, CPUBudget: o.CPUBudget, MemoryBudgetMB: o.MemoryBudgetMB, NoHostLimits: o.NoHostLimits, DrainTimeout: o.DrainTimeout,
-		Retention: o.Retention, RetentionRows: o.RetentionRows, RetentionBytes: o.RetentionBytes, Failpoint: data.failpoint,
-	})
+		CPUBudget: o.CPUBudget, MemoryBudgetMB: o.MemoryBudgetMB, NoHostLimits: o.NoHostLimits, Failpoint: data.failpoint,
+	}
+	o.tune(&options)
+	scheduler := sched.New(options)
 	err = scheduler.Start(ctx)
 	if dts.CodeOf(err) == dts.ErrFull {
 		room.release()
@@ -139,7 +145,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		Listen: o.Listen, SocketPath: o.SocketPath, SocketGroup: o.SocketGroup, AllowedHosts: o.AllowedHosts,
 		API: api.Options{
 			Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Backups: copies, Version: thisBuild().Version,
-			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Reload: o.Reload.asked(),
 		},
 		Tokens: tokens, UI: http.Handler(pages), Peers: front.peers, Log: o.Log,
 	})
@@ -149,6 +155,19 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	if err := server.Start(); err != nil {
 		return err
 	}
+	beats := newHeartbeat(scheduler.Ready, o.Log, registry)
+	beats.set(o.Heartbeat)
+	beating, stopBeats := context.WithCancel(ctx)
+	var pings sync.WaitGroup
+	pings.Go(func() { beats.run(beating) })
+	defer func() { stopBeats(); pings.Wait() }()
+	o.Reload.begin(func(n serverOptions) {
+		var tuned sched.Options
+		n.tune(&tuned)
+		scheduler.Tune(tuned)
+		server.SetAllowedHosts(n.AllowedHosts)
+		beats.set(n.Heartbeat)
+	})
 	if o.Ready != nil {
 		o.Ready(server.URL())
 	}
@@ -167,6 +186,13 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return errors.Join(err, server.Stop(stopCtx))
+}
+
+// tune sets the options of a scheduler that can be changed while it runs.
+func (o *serverOptions) tune(s *sched.Options) {
+	s.HTTPSlots, s.CommandSlots = o.HTTPSlots, o.CommandSlots
+	s.DrainTimeout = max(o.DrainTimeout, 1) // 0 would be the default
+	s.Retention, s.RetentionRows, s.RetentionBytes = o.Retention, o.RetentionRows, o.RetentionBytes
 }
 
 // clockFloor is when this program was made: the clock cannot be right before that.

@@ -31,6 +31,8 @@ type Options struct {
 	// LoginURL returns the address that a browser opens to redeem a login link's token, or "" when this
 	// server has no pages. Default: none.
 	LoginURL func(token string) string
+	// Reload reads the server's settings again and says what differs from how it runs. nil: it cannot.
+	Reload func() ([]dts.SettingChange, error)
 	// MaxStreams limits the event and output streams that are open at once. Default: 256.
 	MaxStreams int
 	// Stopping is closed when the server stops: all streams end then.

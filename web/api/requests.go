@@ -166,6 +166,11 @@ type Health struct {
 	Status string `json:"status" enum:"ok"`
 }
 
+// Reloaded answers POST /reload.
+type Reloaded struct {
+	Changes []dts.SettingChange `json:"changes" doc:"what differs from how the server ran"`
+}
+
 // Readiness answers GET /ready.
 type Readiness struct {
 	Ready   bool     `json:"ready"`

@@ -142,6 +142,8 @@ func (h *Handler) routes() []route {
 			media: backupType, errors: []int{403, conflict, 503, 507}, stream: h.backup},
 		{method: "POST", path: "/login-links", id: "create-login-link", tag: "system", summary: "Make a link that signs a browser in, once",
 			status: 201, answer: LoginLink{}, serve: h.createLoginLink},
+		{method: "POST", path: "/reload", id: "reload", tag: "system", summary: "Let this node read its settings again; answers with what has changed. Settings with a mistake change nothing",
+			answer: Reloaded{}, errors: []int{conflict}, serve: h.reload},
 		{method: "GET", path: "/stats", id: "get-stats", tag: "system", summary: "How many tasks are in which state",
 			answer: dts.Counts{}, serve: h.stats},
 		{method: "GET", path: "/scheduler/status", id: "get-scheduler-status", tag: "system", summary: "How this node's scheduler is doing",

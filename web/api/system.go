@@ -32,6 +32,17 @@ func (h *Handler) ready(c *call) (any, error) {
 	return Readiness{Reasons: reasons}, nil
 }
 
+func (h *Handler) reload(*call) (any, error) {
+	if h.Reload == nil {
+		return nil, dts.Errorf(dts.ErrConflict, "this server has no settings that it could read again")
+	}
+	list, err := h.Reload()
+	if err != nil {
+		return nil, err
+	}
+	return Reloaded{Changes: list}, nil
+}
+
 func (h *Handler) metrics(c *call, w http.ResponseWriter) error {
 	h.Metrics.ServeHTTP(w, c.r)
 	return nil

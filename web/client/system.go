@@ -59,6 +59,11 @@ func (c *Client) Metrics(ctx context.Context, w io.Writer) error {
 	return err
 }
 
+// Reload lets the server read its settings again, and says what has changed.
+func (c *Client) Reload(ctx context.Context) (*api.Reloaded, error) {
+	return get[api.Reloaded](ctx, c, "POST", "/reload", nil, nil)
+}
+
 // LoginLink makes a link that signs a browser in, once.
 func (c *Client) LoginLink(ctx context.Context) (*api.LoginLink, error) {
 	return get[api.LoginLink](ctx, c, "POST", "/login-links", nil, nil)
