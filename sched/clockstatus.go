@@ -12,6 +12,9 @@ type KernelClock struct {
 	EstimatedErrUS, MaxErrorUS int64 // in microseconds
 }
 
+// ReadKernelClock asks the kernel of this machine; not known where it does not tell.
+func ReadKernelClock() (k KernelClock, known bool) { return kernelClock() }
+
 // clockStatus is what this server knows of its clock, and of the others' beside it. st has the servers already.
 func (s *Scheduler) clockStatus(st *dts.SchedulerStatus) *dts.ClockStatus {
 	c := &dts.ClockStatus{Steps: st.ClockSteps}

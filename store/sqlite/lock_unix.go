@@ -15,6 +15,8 @@ import (
 // ErrLocked is matched by LockDir's error when another process holds the lock.
 var ErrLocked = errors.New("the data directory is in use")
 
+const lockFile = "dts.lock"
+
 // DirLock is an exclusive lock on a data directory. The kernel releases it when the process ends,
 // however it ends.
 type DirLock struct{ f *os.File }
@@ -22,7 +24,7 @@ type DirLock struct{ f *os.File }
 // LockDir takes flock(2) on <dir>/dts.lock and writes this process's id into it. It does not wait: if
 // another process holds the lock, the error matches ErrLocked and names it.
 func LockDir(dir string) (*DirLock, error) {
-	name := filepath.Join(dir, "dts.lock")
+	name := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
@@ -57,6 +59,15 @@ func flock(f *os.File) error {
 			return err
 		}
 	}
+}
+
+// lockedByOther reports whether another process has the lock on f. It takes a shared one for a moment to find out.
+func lockedByOther(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
 }
 
 // Close releases the lock. The file stays: removing it would let two processes lock two files.
