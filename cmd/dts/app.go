@@ -95,7 +95,7 @@ func (a *app) commands() *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			a.serveCommand(), a.reloadCommand(), a.statusCommand(), a.uiCommand(), a.retentionCommand(), a.backupCommand(), a.restoreCommand(),
+			a.serveCommand(), a.reloadCommand(), a.statusCommand(), a.doctorCommand(), a.uiCommand(), a.retentionCommand(), a.backupCommand(), a.restoreCommand(),
 			a.addCommand(), a.applyCommand(), a.exportCommand(), a.importCommand(),
 			a.lsCommand(), a.deadCommand(), a.batchCommand(), a.showCommand(), a.depsCommand(), a.logsCommand(),
 			a.runCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.retryCommand(), a.rmCommand(), a.queueCommand(),

@@ -32,7 +32,10 @@ func (h *Handler) ready(c *call) (any, error) {
 	return Readiness{Reasons: reasons}, nil
 }
 
-func (h *Handler) reload(*call) (any, error) {
+func (h *Handler) reload(c *call) (any, error) {
+	if !c.p.Admin {
+		return nil, dts.Errorf(dts.ErrForbidden, "only an admin may let a server read its settings again")
+	}
 	if h.Reload == nil {
 		return nil, dts.Errorf(dts.ErrConflict, "this server has no settings that it could read again")
 	}

@@ -73,7 +73,7 @@ func TestReload(t *testing.T) {
 	if err := server.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // one may be on its way
+	time.Sleep(time.Second) // one may be on its way
 	before := pings.Load()
 	time.Sleep(2500 * time.Millisecond)
 	if n := pings.Load(); n != before {
