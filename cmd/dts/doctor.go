@@ -247,4 +247,3 @@ func (a *app) hang(s string, indent int) string {
 
 // age is how long ago something was, for a text.
 func age(d time.Duration) string { return distance(max(d.Truncate(time.Second), 0)) }
-

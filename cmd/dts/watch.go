@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	watchWindow = time.Minute // over which rates and lateness are told
-	watchRows   = 200         // tasks of a kind that are read
+	justNow     = 3 * time.Second // what was due so long ago is still shown as next: what comes after it is not known yet
+	watchWindow = time.Minute     // over which rates and lateness are told
+	watchRows   = 200             // tasks of a kind that are read
 	watchFailed = 50
 	watchTimes  = 2000 // recurring tasks among which what is next is looked for
 )
@@ -157,9 +158,10 @@ func (w *watcher) rates(ctx context.Context) (*rates, error) {
 // upNext returns what is due next: of the recurring tasks, and of tasks that wait for a time. It reads them every few
 // seconds, and when the first of them has begun.
 func (w *watcher) upNext(ctx context.Context, now time.Time) ([]upNext, error) {
-	passed := func(n upNext) bool { return n.At.Before(now) }
+	passed := func(n upNext) bool { return now.Sub(n.At) > justNow }
+	begun := func(n upNext) bool { return n.At.Before(now) }
 	age := now.Sub(w.read).Abs()
-	if age < 2*time.Second || age < 5*time.Second && !slices.ContainsFunc(w.next, passed) {
+	if age < 2*time.Second || age < 5*time.Second && !slices.ContainsFunc(w.next, begun) {
 		w.next = slices.DeleteFunc(slices.Clone(w.next), passed)
 		return w.next, nil
 	}

@@ -52,7 +52,7 @@ func TestWatchFrame(t *testing.T) {
 	s := &dts.SchedulerStatus{Node: "n1", Version: "1.2.3", StartedAt: ago(50 * time.Hour), Now: goldenNow, Ready: true, LagUS: 2_500_000,
 		Pools: []dts.PoolStatus{{TargetType: dts.HTTPCallback, Slots: 364, Running: 3}, {TargetType: dts.Command, Slots: 91, Running: 91, Ready: 7}}}
 	again := *tasks[0]
-	again.Name, again.Attempts, again.PickedAt = "生命 report", 1, ago(3*time.Second)
+	again.Name, again.Attempts, again.PickedAt = "生命 report", 2, ago(3*time.Second)
 	tasks[3].LastError = "exit code 3\nand \x1b[2J more that is too long for a line of eighty columns to hold it all"
 	seen := &watched{At: goldenNow, Status: s, Counts: &dts.Counts{Pending: 10000, Running: 2, Failed: 1, Capped: true},
 		Rates:   &rates{Seconds: 59.8, Started: 12.04, Succeeded: 11, Failed: 0.5, Starts: 720, P50: ptr(0.00012), P99: ptr(0.0042)},

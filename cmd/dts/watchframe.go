@@ -209,8 +209,8 @@ func (a *app) runningLines(seen *watched, now time.Time) []string {
 	rows := make([][]string, len(seen.Running))
 	for i, t := range seen.Running {
 		try := ""
-		if t.Attempts > 0 {
-			try = fmt.Sprintf("attempt %d", t.Attempts+1)
+		if t.Attempts > 1 {
+			try = fmt.Sprintf("attempt %d", t.Attempts)
 		}
 		rows[i] = []string{a.paint(distance(max(now.Sub(startOf(t)), 0)), color.FgCyan), clip(displayName(&t.Spec), nameWidth), clean(t.Queue), a.dim(t.ID), try}
 	}
@@ -220,7 +220,11 @@ func (a *app) runningLines(seen *watched, now time.Time) []string {
 func (a *app) upNextLines(seen *watched, now time.Time) []string {
 	rows := make([][]string, 0, len(seen.Next))
 	for _, n := range seen.Next {
-		rows = append(rows, []string{relative(n.At, now), clip(clean(n.Name), nameWidth), clean(n.Queue), a.dim(clock(n.At, a.loc))})
+		when := "now"
+		if n.At.After(now) {
+			when = relative(n.At, now)
+		}
+		rows = append(rows, []string{when, clip(clean(n.Name), nameWidth), clean(n.Queue), a.dim(clock(n.At, a.loc))})
 	}
 	return columnsOf(rows)
 }
