@@ -18,19 +18,21 @@ import (
 // terminal is a pseudo-terminal: what a program draws on it is in shown.
 type terminal struct {
 	user, program *os.File
+	fd            int // of user, which Fd would make one whose Close waits for a Read
 	mu            sync.Mutex
 	drawn         bytes.Buffer
 }
 
 func openTerminal(t *testing.T) *terminal {
 	t.Helper()
-	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
+	user := os.NewFile(uintptr(fd), "/dev/ptmx")
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err == nil {
-		err = unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,7 @@ func openTerminal(t *testing.T) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &terminal{user: user, program: program}
+	p := &terminal{user: user, program: program, fd: fd}
 	t.Cleanup(func() { user.Close(); program.Close() })
 	go func() {
 		b := make([]byte, 4096)
@@ -64,7 +66,7 @@ func (p *terminal) shown() string {
 
 func (p *terminal) resize(t *testing.T, columns, rows uint16) {
 	t.Helper()
-	if err := unix.IoctlSetWinsize(int(p.user.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}); err != nil {
+	if err := unix.IoctlSetWinsize(p.fd, unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -170,3 +172,54 @@ func TestStatusOfStopped(t *testing.T) {
 		t.Errorf("code %d after %s: %s", code, took, out)
 	}
 }
+
+// TestTerminalGone closes the terminal in which a server runs: the signal that tells of it ends the server, and does not make
+// it read its settings.
+func TestTerminalGone(t *testing.T) {
+	dir := t.TempDir()
+	env := append(os.Environ(), "DTS_DATA="+filepath.Join(dir, "data"), "DTS_CONFIG="+os.DevNull)
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p := openTerminal(t)
+	server := exec.Command("dts", "serve", "--listen", "none", "--quiet")
+	server.Env, server.Stdin, server.Stdout, server.Stderr = env, p.program, p.program, log
+	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Process.Kill()
+	waitFor(t, "the server", func() bool {
+		c := exec.Command("dts", "status")
+		c.Env = env
+		return c.Run() == nil
+	})
+	// Here it is still there: as with kill -HUP.
+	read := func(line string) func() bool {
+		return func() bool {
+			b, err := os.ReadFile(log.Name())
+			return err == nil && strings.Contains(string(b), line)
+		}
+	}
+	if err := server.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the settings", read("nothing has changed"))
+	p.program.Close()
+	p.hangUp()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil || !read("stopping: the terminal is gone")() {
+			t.Errorf("it ends with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it goes on without its terminal")
+	}
+}
+
+// hangUp closes the user's side, as a terminal does whose window is closed.
+func (p *terminal) hangUp() { p.user.Close() }
