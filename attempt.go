@@ -103,6 +103,8 @@ type Outcome struct {
 	CPU         time.Duration
 	MaxRSSBytes int64
 	Output      Output
+	// Began and Ended are when something ran elsewhere, as it has reported; zero: when the runner did.
+	Began, Ended time.Time
 }
 
 // Causes with which the scheduler cancels a running attempt's context (context.Cause).

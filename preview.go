@@ -35,7 +35,7 @@ type PreviewInstant struct {
 	UTC     time.Time       `json:"utc"`
 	Local   string          `json:"local" doc:"the same in the schedule's zone, as RFC 3339" format:"date-time"`
 	Runs    bool            `json:"runs" doc:"false: it will not run, and effects say why"`
-	DueAt   time.Time       `json:"due_at,omitzero" doc:"when it is due, where that is another time: jitter, or the end of a blackout"`
+	DueAt   time.Time       `json:"due_at,omitzero" doc:"when it is due, where that is another time: jitter, the grace of a PING, or the end of a blackout"`
 	Effects []PreviewEffect `json:"effects,omitempty" doc:"what daylight saving, calendars, blackouts and overlap do to it"`
 }
 
@@ -48,11 +48,12 @@ const (
 	EffectBlackout EffectKind = "BLACKOUT"
 	EffectOverlap  EffectKind = "OVERLAP"
 	EffectJitter   EffectKind = "JITTER"
+	EffectPing     EffectKind = "PING"
 )
 
 // PreviewEffect is something that changes an instant, in words.
 type PreviewEffect struct {
-	Kind EffectKind `json:"kind" enum:"DST,CALENDAR,BLACKOUT,OVERLAP,JITTER"`
+	Kind EffectKind `json:"kind" enum:"DST,CALENDAR,BLACKOUT,OVERLAP,JITTER,PING"`
 	Text string     `json:"text"`
 }
 

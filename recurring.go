@@ -167,7 +167,7 @@ func (r *RecurringTask) Jitter() time.Duration {
 	return time.Duration(h.Sum64()%uint64(most)) * time.Millisecond
 }
 
-// Occurrence returns the task for one instant. One that the schedule planned is due with its jitter.
+// Occurrence returns the task for one instant. One that the schedule planned is due with its delay.
 func (r *RecurringTask) Occurrence(at time.Time, origin Origin, now time.Time) *Task {
 	t := &Task{
 		ID: NewID(now), TenantID: r.TenantID, Spec: r.Spec, Status: Pending,
@@ -176,7 +176,7 @@ func (r *RecurringTask) Occurrence(at time.Time, origin Origin, now time.Time) *
 		RecurringTaskID: r.ID, Origin: origin, PlanVersion: r.PlanVersion, Overlap: r.OverlapPolicy, Shard: r.Shard,
 	}
 	if origin == OriginSchedule {
-		t.DueAt = at.Add(r.Jitter())
+		t.DueAt = at.Add(r.Delay())
 		t.RunAt, t.MissAt = t.DueAt, t.DueAt.Add(r.MisfireAfter())
 	}
 	return t

@@ -20,6 +20,8 @@ const (
 	HTTPCallback TargetType = "HTTP_CALLBACK"
 	Command      TargetType = "COMMAND"
 	WorkflowRun  TargetType = "WORKFLOW" // a run of a workflow; the scheduler itself does it
+	// Ping runs nothing: it expects that a job elsewhere reports. See PingTarget.
+	Ping TargetType = "PING"
 )
 
 // HTTPTarget is the target_config of HTTP_CALLBACK: one request. Any 2xx answer is a success, unless
@@ -91,12 +93,12 @@ var reservedHeaders = []string{"idempotency-key", "x-dts-attempt", "x-dts-schedu
 
 func checkTarget(f *fieldErrors, s *Spec) {
 	switch s.TargetType {
-	case HTTPCallback, Command, WorkflowRun, Backup:
+	case HTTPCallback, Command, WorkflowRun, Backup, Ping:
 	case "":
-		f.add("target_type", "is missing; use HTTP_CALLBACK, COMMAND, WORKFLOW or BACKUP")
+		f.add("target_type", "is missing; use HTTP_CALLBACK, COMMAND, WORKFLOW, BACKUP or PING")
 		return
 	default:
-		f.add("target_type", "%q is not known; use HTTP_CALLBACK, COMMAND, WORKFLOW or BACKUP", clip(string(s.TargetType)))
+		f.add("target_type", "%q is not known; use HTTP_CALLBACK, COMMAND, WORKFLOW, BACKUP or PING", clip(string(s.TargetType)))
 		return
 	}
 	if len(s.TargetConfig) == 0 || string(s.TargetConfig) == "null" {
@@ -116,6 +118,8 @@ func checkTarget(f *fieldErrors, s *Spec) {
 		checkCommand(f, s)
 	case WorkflowRun:
 		checkWorkflow(f, s)
+	case Ping:
+		checkPing(f, s)
 	}
 }
 

@@ -103,8 +103,8 @@ type Spec struct {
 	Labels         map[string]string `json:"labels,omitempty" doc:"at most 32, to filter by"`
 	Queue          string            `json:"queue,omitempty" doc:"default: default"`
 	Priority       Priority          `json:"priority,omitempty" enum:"HIGH,MEDIUM,LOW" doc:"default: MEDIUM"`
-	TargetType     TargetType        `json:"target_type" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW,BACKUP" doc:"what to run"`
-	TargetConfig   json.RawMessage   `json:"target_config" doc:"its details; see HTTPTarget, CommandTarget, WorkflowTarget and BackupTarget"`
+	TargetType     TargetType        `json:"target_type" enum:"HTTP_CALLBACK,COMMAND,WORKFLOW,BACKUP,PING" doc:"what to run; PING, of recurring tasks: nothing, a job elsewhere reports"`
+	TargetConfig   json.RawMessage   `json:"target_config" doc:"its details; see HTTPTarget, CommandTarget, WorkflowTarget, BackupTarget and PingTarget"`
 	Retry          Retry             `json:"retry,omitzero" doc:"default: that of its queue, else 3 attempts, EXPONENTIAL from 1 s"`
 	RetryDefault   bool              `json:"-"` // of what is being created: none was given
 	Delivery       Delivery          `json:"delivery,omitempty" enum:"AT_LEAST_ONCE,AT_MOST_ONCE" doc:"default: AT_LEAST_ONCE"`

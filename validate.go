@@ -56,7 +56,11 @@ func (s *Spec) Normalize() error {
 	default:
 		f.add("delivery", "%q is not known; use AT_LEAST_ONCE or AT_MOST_ONCE", clip(string(s.Delivery)))
 	}
-	if s.Retry.isZero() {
+	switch {
+	case !s.Retry.isZero():
+	case s.TargetType == Ping:
+		s.Retry.MaxAttempts = 1 // whatever its queue says
+	default:
 		s.RetryDefault = true
 	}
 	s.Retry.normalize(&f, s.Delivery)
@@ -93,6 +97,9 @@ func (t *Task) Normalize(now time.Time) error {
 	var f fieldErrors
 	now = Micros(now)
 	f.merge("", t.Spec.Normalize())
+	if t.TargetType == Ping {
+		f.add("target_type", "PING is for recurring tasks: it expects a report at each instant of a schedule")
+	}
 	if t.RunAt.IsZero() {
 		t.RunAt = now
 	}
@@ -209,6 +216,7 @@ func (r *RecurringTask) Normalize() error {
 	var f fieldErrors
 	f.merge("", r.Spec.Normalize())
 	r.Schedule.normalize(&f)
+	r.normalizePing(&f)
 	r.checkMissed(&f)
 	switch r.OverlapPolicy {
 	case "":

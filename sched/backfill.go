@@ -34,6 +34,8 @@ func (s *Scheduler) BackfillRecurring(ctx context.Context, tenant, id string, q 
 		return nil, dts.Invalid("to", "is in the future; what is still to come runs by itself")
 	case r.Status == dts.Ended:
 		return nil, dts.Errorf(dts.ErrConflict, "the recurring task is CANCELLED: it cannot be replayed")
+	case r.TargetType == dts.Ping:
+		return nil, dts.Errorf(dts.ErrConflict, "dts does not run this job, so it cannot replay it")
 	}
 	table, err := s.table(ctx, r)
 	if errors.Is(err, cron.ErrReboot) {

@@ -14,7 +14,7 @@ import (
 // The instants of the last misfire_after are not missed, only late.
 func (b *planner) catchUp() {
 	r, now := b.r, b.in.now
-	cutoff := now.Add(-r.MisfireAfter() - r.Jitter() - 1) // later than that, not as late
+	cutoff := now.Add(-r.MisfireAfter() - r.Delay() - 1) // later than that, not as late
 	missed := int64(0)
 	if r.Status == dts.Active {
 		missed = b.c.Count(r.PlannedThrough, cutoff)

@@ -125,6 +125,9 @@ func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.
 				return nil, err
 			}
 			median := medianTime(took[r.ID])
+			if r.TargetType == dts.Ping {
+				median = time.Millisecond // its job runs elsewhere
+			}
 			all = append(all, contender{
 				task:   dts.ConflictTask{RecurringTaskID: r.ID, Name: r.Name, Seconds: median.Seconds()},
 				shares: s.sharedBy(tenant, &r.Spec, r.Shard),
@@ -182,13 +185,13 @@ func runsOf(r *dts.RecurringTask, c cron.Schedule, closed closings, from, to tim
 	if r.MaxRuns > 0 {
 		limit = int(min(int64(limit), max(r.MaxRuns-r.RunsCount, 0)))
 	}
-	jitter := r.Jitter()
-	at := from.Add(-takes - jitter)
+	delay := r.Delay()
+	at := from.Add(-takes - delay)
 	for range limit {
 		if at = c.Next(at); at.IsZero() || !at.Before(to) {
 			break
 		}
-		due := at.Add(jitter)
+		due := at.Add(delay)
 		if h, is := closed.hold(due, r.Queue); h.skipped {
 			continue
 		} else if is {

@@ -83,6 +83,9 @@ func (in *previewInput) instant(at time.Time, overlap *overlapping) dts.PreviewI
 	}
 	due := at
 	switch jitter := in.r.Jitter(); {
+	case in.r.TargetType == dts.Ping:
+		due = at.Add(in.r.Delay())
+		add(dts.EffectPing, "its job must have reported by %s", in.say(due))
 	case in.r.JitterSeconds == 0:
 	case in.stored:
 		due = at.Add(jitter)
@@ -202,7 +205,7 @@ func (in *previewInput) warmUp() *overlapping {
 		at = at.Add(-time.Microsecond)
 	}
 	for _, at := range slices.Backward(before) {
-		due := at.Add(in.jitter())
+		due := at.Add(in.delay())
 		h, is := in.closed.hold(due, in.r.Queue)
 		if h.skipped {
 			continue
@@ -214,9 +217,9 @@ func (in *previewInput) warmUp() *overlapping {
 	return o
 }
 
-func (in *previewInput) jitter() time.Duration {
+func (in *previewInput) delay() time.Duration {
 	if in.stored {
-		return in.r.Jitter()
+		return in.r.Delay()
 	}
 	return 0
 }

@@ -10,7 +10,7 @@ import (
 // missed tells what the catch-up mode would make of the instants since then. It counts them and lists none.
 func (in *previewInput) missed() *dts.MissedPreview {
 	r := in.r
-	cutoff := in.now.Add(-r.MisfireAfter() - in.jitter())
+	cutoff := in.now.Add(-r.MisfireAfter() - in.delay())
 	m := &dts.MissedPreview{Since: in.since.UTC(), Missed: max(in.table.Count(in.since, cutoff), 0)}
 	oldest := in.since
 	if w := r.CatchUpWindow(); w > 0 {

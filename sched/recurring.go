@@ -444,6 +444,9 @@ func (s *Scheduler) TriggerRecurring(ctx context.Context, tenant, id, actor stri
 	if r.Unreadable != "" {
 		return nil, unreadable(r)
 	}
+	if r.TargetType == dts.Ping {
+		return nil, dts.Errorf(dts.ErrConflict, "dts does not run this job, so it cannot start it now; the job reports to its ping URL")
+	}
 	t := r.Occurrence(dts.Micros(s.clock.now()), dts.OriginTrigger, s.clock.now())
 	t.CreatedBy = actor
 	for range 10 {

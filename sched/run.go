@@ -236,16 +236,26 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	defer r.mu.Unlock()
 	r.ended = true
 	r.show.Stop()
-	r.warnEnd(out.State, took)
+	reported := took
+	if !out.Ended.IsZero() {
+		reported = out.Ended.Sub(out.Began)
+	}
+	r.warnEnd(out.State, reported)
 	rec := r.rec
 	rec.Process, rec.Output, rec.Shown = r.process, out.Output, r.shown
 	a := &rec.Attempt
 	a.State, a.Error = out.State, clean(out.Error)
-	a.DurationUS = took.Microseconds()
+	a.DurationUS = reported.Microseconds()
 	a.StoppedUS = r.stoodFor(r.s.clock.now()).Microseconds()
 	a.CompletedAt = dts.Micros(a.StartedAt.Add(took))
+	if !out.Ended.IsZero() {
+		a.StartedAt, a.CompletedAt = dts.Micros(out.Began), dts.Micros(out.Ended)
+	}
 	a.HTTPStatus, a.ExitCode, a.CPUUS, a.MaxRSSBytes, a.OutputBytes = out.HTTPStatus, out.ExitCode, out.CPU.Microseconds(), out.MaxRSSBytes, out.Output.Total
 	rec.After = afterAttempt(rec.Task, a, out.Retryable, out.RetryAfter, rand.Float64())
+	if !out.Ended.IsZero() && r.number == 1 {
+		rec.After.StartedAt = a.StartedAt
+	}
 	r.s.m.observe(&rec)
 	r.s.loads.ended(r.task.TenantID, r.task.Queue, a.CompletedAt, took)
 	return &rec

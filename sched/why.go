@@ -61,7 +61,7 @@ func (s *Scheduler) whyInstant(ctx context.Context, r *dts.RecurringTask, at tim
 		return s.whyTask(ctx, tasks[0], r, exactly(skips, f.at))
 	}
 	f.skips = skips
-	if h, is := closed.hold(f.at.Add(r.Jitter()), r.Queue); is {
+	if h, is := closed.hold(f.at.Add(r.Delay()), r.Queue); is {
 		f.blackout = &h
 	}
 	answer, skip := f.answer()

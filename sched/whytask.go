@@ -62,6 +62,9 @@ func (f *taskFacts) answer() string {
 		if t.RunStarted() {
 			return fmt.Sprintf("it failed at %s, after %s: %s", f.say(t.CompletedAt), f.took(), orUnknown(t.LastError)) + f.late()
 		}
+		if t.TargetType == dts.Ping && t.Attempts > 0 {
+			return fmt.Sprintf("it was judged at %s: %s", f.say(t.CompletedAt), orUnknown(t.LastError))
+		}
 		if t.Attempts == 0 {
 			return fmt.Sprintf("it failed at %s without a run: %s", f.say(t.CompletedAt), orUnknown(t.LastError))
 		}
@@ -156,6 +159,10 @@ func (f *taskFacts) notYet() string {
 	t := f.t
 	text := fmt.Sprintf("it is not due before %s, %s", f.say(t.RunAt), away(t.RunAt, f.now))
 	switch {
+	case t.TargetType == dts.Ping && t.Moved:
+		text = fmt.Sprintf("its job has reported its start, and must report its end by %s, %s", f.say(t.RunAt), away(t.RunAt, f.now))
+	case t.TargetType == dts.Ping:
+		text = fmt.Sprintf("its job, which dts does not run, is expected at %s, and must report by %s, %s", f.say(t.ScheduledAt), f.say(t.RunAt), away(t.RunAt, f.now))
 	case t.Moved:
 		text += "; it was moved there by hand from " + f.say(t.ScheduledAt)
 	case f.r != nil && f.r.JitterSeconds > 0 && t.DueAt.After(t.ScheduledAt):

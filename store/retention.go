@@ -203,6 +203,8 @@ func (s *Store) DeleteOld(ctx context.Context, before, now time.Time, limit int)
 			{`UPDATE idempotency_keys SET gone_at = ? WHERE gone_at IS NULL AND (tenant_id, key) IN (
 				SELECT r.tenant_id, r.idempotency_key FROM json_each(?) AS j JOIN recurring_tasks AS r ON r.recurring_task_id = j.value
 				WHERE r.idempotency_key IS NOT NULL)`, []any{now.UnixMicro(), list}},
+			{`DELETE FROM pings WHERE recurring_task_id IN (
+				SELECT r.recurring_task_id FROM json_each(?) AS j JOIN recurring_tasks AS r ON r.recurring_task_id = j.value WHERE r.status IN ('COMPLETED', 'CANCELLED'))`, []any{list}},
 			{`DELETE FROM recurring_tasks WHERE status IN ('COMPLETED', 'CANCELLED') AND recurring_task_id IN (SELECT value FROM json_each(?))`, []any{list}},
 		}
 	}

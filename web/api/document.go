@@ -105,19 +105,20 @@ func (h *Handler) document(r *route) *huma.Operation {
 }
 
 // onlyIn are the parts of requests in which unknown fields are refused, as in the bodies themselves.
-var onlyIn = []string{"HTTPTarget", "CommandTarget", "WorkflowTarget", "BackupTarget", "Step", "StepDependsOn", "Retry", "TaskFilter", "Holidays", "WindowRequest"}
+var onlyIn = []string{"HTTPTarget", "CommandTarget", "WorkflowTarget", "BackupTarget", "PingTarget", "Step", "StepDependsOn", "Retry", "TaskFilter", "Holidays", "WindowRequest"}
 
 // schema returns a reference to a type's schema. Where a type has a target_config it says what that is.
 func (h *Handler) schema(t reflect.Type) *huma.Schema {
 	reg := h.huma.OpenAPI().Components.Schemas
 	s := reg.Schema(t, true, "")
 	target := &huma.Schema{
-		Description: "an HTTPTarget for HTTP_CALLBACK, a CommandTarget for COMMAND, a WorkflowTarget for WORKFLOW, a BackupTarget for BACKUP",
+		Description: "an HTTPTarget for HTTP_CALLBACK, a CommandTarget for COMMAND, a WorkflowTarget for WORKFLOW, a BackupTarget for BACKUP, a PingTarget for PING",
 		OneOf: []*huma.Schema{
 			reg.Schema(reflect.TypeFor[dts.HTTPTarget](), true, ""),
 			reg.Schema(reflect.TypeFor[dts.CommandTarget](), true, ""),
 			reg.Schema(reflect.TypeFor[dts.WorkflowTarget](), true, ""),
 			reg.Schema(reflect.TypeFor[dts.BackupTarget](), true, ""),
+			reg.Schema(reflect.TypeFor[dts.PingTarget](), true, ""),
 		},
 	}
 	for name, known := range reg.Map() {

@@ -149,6 +149,8 @@ func (f *fieldErrors) target(kind dts.TargetType, config json.RawMessage) {
 		t = reflect.TypeFor[dts.WorkflowTarget]()
 	case dts.Backup:
 		t = reflect.TypeFor[dts.BackupTarget]()
+	case dts.Ping:
+		t = reflect.TypeFor[dts.PingTarget]()
 	}
 	var x explainer
 	x.value(config, t, "target_config")
