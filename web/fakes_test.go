@@ -146,6 +146,10 @@ func (f *fake) Upcoming(_ context.Context, _, _ string, limit int) ([]*dts.Task,
 	return f.tasks[:min(limit, len(f.tasks))], nil
 }
 
+func (f *fake) Pings(context.Context, string, string, int) ([]*dts.PingRecord, error) {
+	return nil, nil
+}
+
 func (f *fake) Occurrences(_ context.Context, _, id, cursor string, _ int) (dts.Page[dts.Occurrence], error) {
 	if f.ledger != nil {
 		return dts.Page[dts.Occurrence]{Items: f.ledger}, nil

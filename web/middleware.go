@@ -12,6 +12,7 @@ import (
 	"dts"
 	"dts/web/api"
 	"dts/web/auth"
+	"dts/web/pings"
 )
 
 // handler is everything that a request passes on its way, outermost first.
@@ -22,7 +23,29 @@ func (s *Server) handler(apiHandler http.Handler) http.Handler {
 		mux.Handle("/ui/", s.pages(s.o.UI))
 		mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusSeeOther))
 	}
-	return s.recovered(s.clustered(s.hosted(s.sameOrigin(mux))))
+	return s.recovered(s.clustered(s.pinged(s.hosted(s.sameOrigin(mux)))))
+}
+
+// pinged lets reports of jobs in: their URL is all that they need, and may have any host in it, such as a proxy's.
+func (s *Server) pinged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.o.Pings != nil && isPing(r) {
+			s.o.Pings.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isPing reports whether a request's path has a key in it.
+func isPing(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pings.Prefix) }
+
+// loggedPath is a request's path without the key of a ping URL.
+func loggedPath(r *http.Request) string {
+	if isPing(r) {
+		return pings.Prefix + "…"
+	}
+	return r.URL.Path
 }
 
 // clustered lets other servers in, before anything is checked that is for people and their programs. What they wait for
@@ -51,20 +74,20 @@ func (s *Server) recovered(next http.Handler) http.Handler {
 				panic(v) // net/http's own way to end a connection
 			}
 			if v != nil {
-				s.log.Error("handler panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+				s.log.Error("handler panicked", "method", r.Method, "path", loggedPath(r), "panic", v, "stack", string(debug.Stack()))
 				if rec.status != 0 {
 					panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 				}
 				api.WriteProblem(rec, errors.New("panic"))
 			}
-			s.log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", rec.status, "duration", time.Since(start))
+			s.log.Debug("request", "method", r.Method, "path", loggedPath(r), "status", rec.status, "duration", time.Since(start))
 		}()
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isPing(r) { // which changes something all the same
 			var ctx context.Context
 			ctx, rec.old = dts.AllowStale(r.Context())
 			r = r.WithContext(ctx)

@@ -4,7 +4,7 @@
 // It promises that nothing is served to whom it is not for. On TCP a request needs a token or the page's
 // cookie; on the Unix socket the peer's user, as the kernel tells it, is the credential. A request whose
 // Host is not one of this server's names is refused (DNS rebinding), and so is one that changes something
-// and comes from another site's page. Failed sign-ins are limited per address, and every header, body,
+// and comes from another site's page; ping URLs, which are their own credential, are for everybody. Failed sign-ins are limited per address, and every header, body,
 // stream and wait has a limit. A panic in a handler is logged and answered with 500.
 package web
 
@@ -24,6 +24,7 @@ import (
 
 	"dts/web/api"
 	"dts/web/auth"
+	"dts/web/pings"
 	"dts/web/seldom"
 )
 
@@ -46,7 +47,8 @@ type Options struct {
 	// Peers serves /cluster/ on TCP, where other servers of a cluster call this one; nil: nothing is there. It knows by
 	// itself who may call it: neither tokens nor hosts are checked before.
 	Peers http.Handler
-	Log   *slog.Logger // default: discards
+	Pings *pings.Handler // serves /ping/; nil: nothing is there. It knows by itself who may call it
+	Log   *slog.Logger   // default: discards
 }
 
 // Limits of the server.
@@ -95,6 +97,9 @@ func New(o Options) (*Server, error) {
 	s.SetAllowedHosts(o.AllowedHosts)
 	a := o.API
 	a.Tokens, a.Log, a.LoginURL, a.Stopping = o.Tokens, o.Log, s.loginURL, s.stopping.Done()
+	if o.Pings != nil {
+		o.Pings.Own, a.PingURL = s.URL, o.Pings.URL
+	}
 	h, err := api.New(a)
 	if err != nil {
 		return nil, err

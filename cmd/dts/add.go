@@ -33,6 +33,9 @@ func (a *app) addCommand() *cli.Command {
 		&cli.StringFlag{Name: "backup", Category: what, Usage: "copy the database to a new file in `DIR`, in place of a command"},
 		&cli.IntFlag{Name: "keep", Category: what, DefaultText: "7", Usage: "and of a recurring task keep its newest `N` copies"},
 		&cli.IntFlag{Name: "keep-days", Category: what, DefaultText: "no limit", Usage: "and remove its copies that are older than `N` days, but never the newest"},
+		&cli.BoolFlag{Name: "ping", Category: what, Usage: "run nothing: a job elsewhere reports to the ping URL that is printed, and a run of which nothing is heard fails"},
+		&cli.StringFlag{Name: "grace", Category: what, Usage: "with --ping: it must report within a `DURATION` after its instant; default: 5m"},
+		&cli.StringFlag{Name: "max-runtime", Category: what, Usage: "with --ping: where it reports its start, it must end within a `DURATION`, also after the grace; default: by the end of the grace"},
 
 		&cli.StringFlag{Name: "name", Category: how, Usage: "a `NAME` to call it by; default: the program or the host"},
 		&cli.StringFlag{Name: "description", Category: how, Usage: "a `TEXT` for people"},
@@ -50,7 +53,7 @@ func (a *app) addCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name: "add", Usage: "add a task or a recurring task", Category: "Tasks",
-		UsageText: "dts add [--cron E | --every D | --rrule R | --at T | --in D] [options] (--url U | --shell LINE | --backup DIR | -- COMMAND…)",
+		UsageText: "dts add [--cron E | --every D | --rrule R | --at T | --in D] [options] (--url U | --shell LINE | --backup DIR | --ping | -- COMMAND…)",
 		Description: `With --cron, --every or --rrule it is a recurring task; with --at, --in or neither it runs once. Without a
 server on this machine it is written to the data directory, and nothing fires until dts serve runs.
 
@@ -61,6 +64,7 @@ Examples:
    dts add --in 10m --url https://example.com/hook --header "X-Key: 1" --body '{"n": 1}'
    dts add --at "tomorrow 09:00" -- /usr/bin/notify-send Meeting
    dts add --cron "30 3 * * *" --backup /backup --keep 7
+   dts add --name nightly-backup --cron "0 3 * * *" --ping --grace 30m
    dts add --name report --after load --dedupe report:replace -- ./report`,
 		Flags:  withConnection(append(append(flags, recurringFlags()...), jsonFlag())...),
 		Action: a.add,
@@ -116,6 +120,11 @@ func (a *app) add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if r := made.recurring; r != nil && r.TargetType == dts.Ping {
+		if made.pingURL, err = w.pingURL(c.Context, r.ID); err != nil {
+			return fmt.Errorf("it was added, but its ping URL could not be read: %w", err)
+		}
+	}
 	for _, note := range n.notes {
 		a.notef("%s", note)
 	}
@@ -123,7 +132,10 @@ func (a *app) add(c *cli.Context) error {
 		if made.task != nil {
 			err = a.printJSON(made.task)
 		} else {
-			err = a.printJSON(made.recurring)
+			err = a.printJSON(struct {
+				*dts.RecurringTask
+				PingURL string `json:"ping_url,omitempty"`
+			}{made.recurring, made.pingURL})
 		}
 	} else {
 		var next []dts.PreviewInstant

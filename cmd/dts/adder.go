@@ -94,6 +94,18 @@ func (w *adder) next(ctx context.Context, r *dts.RecurringTask, n int) ([]dts.Pr
 	return w.off.Next(ctx, r, w.now(), n)
 }
 
+// pingURL returns the ping URL of a PING; without a server there is none.
+func (w *adder) pingURL(ctx context.Context, id string) (string, error) {
+	if w.off != nil {
+		return "", nil
+	}
+	p, err := w.l.Pings(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return p.URL, nil
+}
+
 // freeName returns name, or name-2 and so on where recurring tasks have it: a name that nobody chose should
 // not be in the way of finding things. Without a server nothing can be looked up, and the name stays.
 func (w *adder) freeName(ctx context.Context, name string) (string, error) {

@@ -43,6 +43,9 @@ func (a *app) printAdded(made thing, n *addition, existed bool, next []dts.Previ
 	if ref == "" {
 		ref = r.ID
 	}
+	if r.TargetType == dts.Ping {
+		a.printPingUse(made.pingURL, ref)
+	}
 	a.printf("%s\n", a.dim("See what ran with: dts show "+words([]string{clean(ref)})))
 }
 

@@ -30,6 +30,7 @@ type config struct {
 	RQLiteKey    *string  `toml:"rqlite_key"`
 	SocketGroup  *bool    `toml:"socket_group"`
 	AllowedHosts []string `toml:"allowed_hosts"`
+	PublicURL    *string  `toml:"public_url"`
 	MaxHTTP      *int     `toml:"max_http"`
 	MaxCommands  *int     `toml:"max_commands"`
 	CPUBudget    *float64 `toml:"cpu_budget"`

@@ -46,6 +46,8 @@ func target(s *dts.Spec) string {
 		if t, err := s.Backup(); err == nil {
 			return clean("backup to " + t.Dir)
 		}
+	case dts.Ping:
+		return "nothing: its job, elsewhere, reports to its ping URL"
 	}
 	return string(s.TargetType)
 }
@@ -70,6 +72,8 @@ func details(s *dts.Spec) []fact {
 	case dts.Backup:
 		t, _ := s.Backup()
 		list = append(list, fact{"Keeps", kept(t)})
+	case dts.Ping:
+		list = append(list, fact{"Expected", pingRule(s)})
 	}
 	return list
 }
@@ -87,8 +91,24 @@ func kept(t dts.BackupTarget) string {
 	return "all"
 }
 
+// pingRule says when the job of a PING must report.
+func pingRule(s *dts.Spec) string {
+	t, err := s.Ping()
+	if err != nil {
+		return ""
+	}
+	text := "within " + span(t.Grace()) + " after each instant"
+	if t.MaxRuntime() > 0 {
+		text += ", or within " + span(t.MaxRuntime()) + " after it has reported its start"
+	}
+	return text
+}
+
 // displayName is what to call a task in a table.
 func displayName(s *dts.Spec) string {
+	if s.TargetType == dts.Ping {
+		return clean(cmp.Or(s.Name, "ping"))
+	}
 	return clean(cmp.Or(s.Name, clip(target(s), 40)))
 }
 
@@ -96,6 +116,8 @@ func displayName(s *dts.Spec) string {
 // a shell line that does something.
 func nameOf(s *dts.Spec) string {
 	switch s.TargetType {
+	case dts.Ping:
+		return "ping"
 	case dts.HTTPCallback:
 		if t, err := s.HTTP(); err == nil {
 			if u, err := url.Parse(t.URL); err == nil {
@@ -144,8 +166,11 @@ func shellName(line string) string {
 
 // limits says how often and how long a task may run.
 func limits(s *dts.Spec, attempts int) string {
-	if s.TargetType == dts.WorkflowRun {
+	switch s.TargetType {
+	case dts.WorkflowRun:
 		return "" // its steps have theirs
+	case dts.Ping:
+		return "" // it is judged once, in no time
 	}
 	text := count(attempts, "attempt")
 	if attempts > 1 {

@@ -54,7 +54,7 @@ func (a *app) instantLines(list []dts.PreviewInstant, loc *time.Location, utc bo
 func (a *app) effectLines(p dts.PreviewInstant) []string {
 	var lines []string
 	for _, e := range p.Effects {
-		if e.Kind != dts.EffectJitter {
+		if e.Kind != dts.EffectJitter && e.Kind != dts.EffectPing {
 			lines = append(lines, "  "+a.dim(clean(e.Text)))
 		}
 	}

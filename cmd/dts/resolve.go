@@ -12,6 +12,7 @@ type thing struct {
 	task      *dts.Task
 	recurring *dts.RecurringTask
 	byName    bool // it was not given by its id
+	pingURL   string
 }
 
 // what names it for messages.

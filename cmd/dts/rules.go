@@ -27,15 +27,22 @@ func ruleFacts(r *dts.RecurringTask) []fact {
 	if r.JitterSeconds > 0 {
 		jitter = jitterRule(r)
 	}
+	overlap := ""
+	if r.TargetType != dts.Ping { // a judgement takes no time
+		overlap = overlapRule(r.OverlapPolicy)
+	}
 	return []fact{
 		{"Changing clocks", strings.Join(clocks, ";\n")}, {"Calendars", calendarRule(&r.Schedule)}, {"Jitter", jitter},
-		{"When missed", missedRule(r)}, {"When it overlaps", overlapRule(r.OverlapPolicy)},
+		{"When missed", missedRule(r)}, {"When it overlaps", overlap},
 	}
 }
 
 // chosenRules are those facts that are not what every recurring task has unless it is told otherwise.
 func chosenRules(r *dts.RecurringTask) []fact {
 	usual := dts.RecurringTask{CatchUpMode: dts.RunLatest, MisfireAfterSeconds: 60, OverlapPolicy: dts.OverlapAllow}
+	if r.TargetType == dts.Ping {
+		usual.TargetType, usual.CatchUpMode = dts.Ping, dts.SkipMissed
+	}
 	return slices.DeleteFunc(ruleFacts(r), func(f fact) bool { return slices.Contains(ruleFacts(&usual), f) })
 }
 
@@ -69,6 +76,9 @@ func missedRule(r *dts.RecurringTask) string {
 	switch r.CatchUpMode {
 	case dts.SkipMissed:
 		text = "what is missed does not run"
+		if r.TargetType == dts.Ping {
+			text = "it is skipped: nobody listened"
+		}
 	case dts.RunOneNow:
 		text = "it runs once at once for all that was missed"
 	case dts.RunAllMissed:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -30,6 +31,7 @@ with _ for -. At SIGHUP it reads that file again: see dts reload.`,
 			&cli.StringFlag{Name: "data", EnvVars: []string{"DTS_DATA"}, Usage: "the `DIR` that holds everything; default: /var/lib/dts for root, else ~/.local/share/dts"},
 			&cli.StringFlag{Name: "listen", EnvVars: []string{"DTS_LISTEN"}, Usage: "TCP `ADDRESS`, or none; default: " + web.DefaultListen},
 			&cli.StringSliceFlag{Name: "allowed-host", EnvVars: []string{"DTS_ALLOWED_HOSTS"}, Usage: "another `NAME` by which browsers may reach it; can be repeated"},
+			&cli.StringFlag{Name: "public-url", EnvVars: []string{"DTS_PUBLIC_URL"}, Usage: "the `URL` at which jobs elsewhere reach it, such as https://dts.example.com: ping URLs begin with it; default: the address at which it was asked for them"},
 			&cli.BoolFlag{Name: "socket-group", EnvVars: []string{"DTS_SOCKET_GROUP"}, Usage: "let the group of the data directory use the socket"},
 			&cli.StringFlag{Name: "config", EnvVars: []string{"DTS_CONFIG"}, Usage: "a TOML `FILE` with settings"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say where it is"},
@@ -145,6 +147,9 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 		return o, err
 	}
 	o.SocketPath = socketPath(o.DataDir)
+	if o.PublicURL, err = publicURL(setting(c, "public-url", c.String, conf.PublicURL, "")); err != nil {
+		return o, err
+	}
 	if o.RQLite, err = rqliteOptions(c, conf); err != nil {
 		return o, err
 	}
@@ -197,6 +202,18 @@ func (a *app) serverOptions(c *cli.Context, conf *config) (serverOptions, error)
 		return o, usagef("--log-format: %q is not known; use text or json", clip(o.LogFormat, 20))
 	}
 	return o, nil
+}
+
+// publicURL checks with what ping URLs begin; it may have a path, as behind a proxy.
+func publicURL(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", usagef("--public-url: must be an address such as https://dts.example.com")
+	}
+	return strings.TrimRight(text, "/"), nil
 }
 
 // rqliteOptions reads where the rqlite cluster is.

@@ -14,11 +14,13 @@ import (
 
 	"dts"
 	"dts/exec"
+	pingjudge "dts/exec/pings"
 	"dts/sched"
 	"dts/store"
 	"dts/store/rqlite"
 	"dts/web"
 	"dts/web/api"
+	"dts/web/pings"
 	"dts/web/ui"
 )
 
@@ -31,6 +33,7 @@ type serverOptions struct {
 	Advertise      string         // where the other servers of the cluster reach this one; "": it follows from Listen
 	SocketGroup    bool           // members of the data directory's group may use the socket
 	AllowedHosts   []string
+	PublicURL      string  // with what ping URLs begin; "": with the address at which the server was asked for them
 	HTTPSlots      int     // HTTP calls in flight; 0: the default
 	CommandSlots   int     // commands at once; 0: the default
 	CPUBudget      float64 // cores for tasks that ask for some
@@ -92,11 +95,16 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		node.Address = o.Advertise
 		warnLoopback(node, o.Log)
 	}
+	keys, err := pingKeys(ctx, st)
+	if err != nil {
+		return fmt.Errorf("read the secret of ping URLs: %w", cause(err))
+	}
 	runner := exec.New(exec.Options{Log: o.Log, UserAgent: "dts/" + thisBuild().Version, NodeID: node.ID, DataDirID: node.ID})
 	defer runner.Close()
 	copies := newBackups(data)
+	jobs := &pingjudge.Runner{Store: st, Next: &backupRunner{Runner: runner, backups: copies, now: time.Now}, Now: time.Now}
 	options := sched.Options{
-		Store: st, Runner: &backupRunner{Runner: runner, backups: copies, now: time.Now}, Log: o.Log, Registry: registry,
+		Store: st, Runner: jobs, Log: o.Log, Registry: registry,
 		Refused: func(err error) bool { return errors.Is(err, store.ErrRefused) },
 		KillOrphans: func(ctx context.Context, known []dts.Process, inFlight func(string, int) bool) error {
 			killed, err := exec.KillOrphans(ctx, o.Log, exec.OrphanQuery{Processes: known, DataDirID: node.ID, InFlight: inFlight})
@@ -137,7 +145,10 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 		return err
 	}
 	defer front.close()
-	pages, err := ui.New(ui.Options{Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Tokens: tokens, Log: o.Log, Version: thisBuild().Version})
+	reports := pings.New(pings.Options{
+		Reports: &pingReports{st: st, scheduler: front.scheduler, log: o.Log, now: time.Now}, Keys: keys, PublicURL: o.PublicURL, Log: o.Log,
+	})
+	pages, err := ui.New(ui.Options{PingURL: reports.URL, Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Tokens: tokens, Log: o.Log, Version: thisBuild().Version})
 	if err != nil {
 		return err
 	}
@@ -147,7 +158,7 @@ func runServer(ctx context.Context, o serverOptions) (err error) {
 			Store: st, Scheduler: front.scheduler, Outputs: front.outputs, Backups: copies, Version: thisBuild().Version,
 			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Reload: o.Reload.asked(),
 		},
-		Tokens: tokens, UI: http.Handler(pages), Peers: front.peers, Log: o.Log,
+		Tokens: tokens, UI: http.Handler(pages), Peers: front.peers, Pings: reports, Log: o.Log,
 	})
 	if err != nil {
 		return err

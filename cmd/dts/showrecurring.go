@@ -20,12 +20,19 @@ func (a *app) showRecurring(ctx context.Context, l *link, r *dts.RecurringTask, 
 	if err != nil {
 		return err
 	}
+	var pings *api.PingsAnswer
+	if r.TargetType == dts.Ping && r.Unreadable == "" {
+		if pings, err = l.Pings(ctx, r.ID); err != nil {
+			return err
+		}
+	}
 	if asJSON {
 		return a.printJSON(struct {
 			Recurring *dts.RecurringTask `json:"recurring_task"`
 			Upcoming  []*dts.Task        `json:"upcoming"`
 			Ledger    []dts.Occurrence   `json:"occurrences"`
-		}{r, append([]*dts.Task{}, next...), append([]dts.Occurrence{}, ledger...)})
+			Pings     *api.PingsAnswer   `json:"pings,omitempty"`
+		}{r, append([]*dts.Task{}, next...), append([]dts.Occurrence{}, ledger...), pings})
 	}
 	var p *dts.Preview
 	if r.Status == dts.Active && r.Unreadable == "" {
@@ -33,8 +40,15 @@ func (a *app) showRecurring(ctx context.Context, l *link, r *dts.RecurringTask, 
 			return err
 		}
 	}
-	a.printRecurring(r, upcoming(r, next, p))
+	var more []fact
+	if pings != nil {
+		more = []fact{{"Ping URL", pings.URL}}
+	}
+	a.printRecurring(r, upcoming(r, next, p), more...)
 	a.ledgerTable(ledger, a.zoneOfTask(r))
+	if pings != nil {
+		a.pingTable(pings.Items, a.zoneOfTask(r))
+	}
 	return nil
 }
 
@@ -54,8 +68,14 @@ func upcoming(r *dts.RecurringTask, next []*dts.Task, p *dts.Preview) []dts.Prev
 			i = dts.PreviewInstant{UTC: t.ScheduledAt, Runs: true}
 		}
 		delete(said, t.ScheduledAt.UnixMicro())
-		if !t.DueAt.Equal(t.ScheduledAt.Add(r.Jitter())) {
+		if !t.DueAt.Equal(t.ScheduledAt.Add(r.Delay())) {
 			i.UTC = t.DueAt
+			if r.TargetType == dts.Ping {
+				i.UTC = t.ScheduledAt
+				i.Effects = append(i.Effects, dts.PreviewEffect{Text: "its job has started, and must end by " + t.DueAt.UTC().Format("2006-01-02T15:04:05Z")})
+				list = append(list, i)
+				continue
+			}
 			i.Effects = append(i.Effects, dts.PreviewEffect{Text: "moved by hand from " + t.ScheduledAt.UTC().Format("2006-01-02T15:04:05Z")})
 		}
 		if t.WaitsFor != "" {
@@ -91,7 +111,8 @@ func (l *link) pastOccurrences(ctx context.Context, id string, now time.Time, li
 	return list, nil
 }
 
-func (a *app) printRecurring(r *dts.RecurringTask, next []dts.PreviewInstant) {
+// printRecurring prints a recurring task; more is what else there is to say of its target.
+func (a *app) printRecurring(r *dts.RecurringTask, next []dts.PreviewInstant, more ...fact) {
 	a.printf("%s  %s\n", a.bold(displayName(&r.Spec)), a.status(string(r.Status)))
 	if r.Unreadable != "" {
 		a.facts([]fact{{"Id", r.ID}, {"Unreadable", clean(r.Unreadable) + "; nothing of it is planned: cancel it, and make it anew"}})
@@ -99,7 +120,7 @@ func (a *app) printRecurring(r *dts.RecurringTask, next []dts.PreviewInstant) {
 	}
 	loc := a.zoneOfTask(r)
 	list := append([]fact{{"Id", r.ID}, {"About", clean(r.Description)}, {"Runs", target(&r.Spec)}}, details(&r.Spec)...)
-	list = append(list, fact{"Schedule", a.scheduleText(&r.Schedule)})
+	list = append(append(list, more...), fact{"Schedule", a.scheduleText(&r.Schedule)})
 	if zoneMatters(&r.Schedule) {
 		list = append(list, fact{"Time zone", loc.String()})
 	}
@@ -150,7 +171,7 @@ func (a *app) ledgerTable(ledger []dts.Occurrence, loc *time.Location) {
 		case o.Task != nil:
 			t := o.Task
 			took := "–"
-			if !t.CompletedAt.IsZero() && !t.StartedAt.IsZero() {
+			if !t.CompletedAt.IsZero() && !t.StartedAt.IsZero() && (t.TargetType != dts.Ping || t.CompletedAt.Sub(t.StartedAt) > pingJudged) {
 				took = span(t.CompletedAt.Sub(t.StartedAt))
 			}
 			rows = append(rows, []string{at, a.status(string(t.Status)), taskLate(t), took, runNote(o, a.now())})

@@ -24,6 +24,7 @@ var (
 	commandFlags = []string{"shell", "dir", "env", "user", "stdin"}
 	httpFlags    = []string{"method", "header", "body"}
 	backupFlags  = []string{"keep", "keep-days"}
+	pingFlags    = []string{"grace", "max-runtime"}
 )
 
 // spec reads what to run and how from the flags of `dts add`.
@@ -32,9 +33,14 @@ func (a *app) spec(c *cli.Context, remote bool, n *addition) (dts.Spec, error) {
 	argv := c.Args().Slice()
 	var config any
 	var err error
+	if !c.Bool("ping") {
+		if err := onlyFor("--ping", c, pingFlags); err != nil {
+			return s, err
+		}
+	}
 	switch {
 	case c.IsSet("backup"):
-		if c.IsSet("url") || c.IsSet("shell") || len(argv) > 0 {
+		if c.IsSet("url") || c.IsSet("shell") || c.Bool("ping") || len(argv) > 0 {
 			return s, usagef("--backup and something else to run are both given; keep one")
 		}
 		if err := errors.Join(onlyFor("a command", c, commandFlags), onlyFor("--url", c, httpFlags)); err != nil {
@@ -42,6 +48,15 @@ func (a *app) spec(c *cli.Context, remote bool, n *addition) (dts.Spec, error) {
 		}
 		s.TargetType = dts.Backup
 		config, err = backupTarget(c, remote)
+	case c.Bool("ping"):
+		if len(argv) > 0 || c.IsSet("url") {
+			return s, usagef("--ping runs nothing, and a command or --url is given, too; keep one")
+		}
+		if err := onlyFor("what dts runs, and --ping runs nothing", c, slices.Concat(commandFlags, httpFlags)); err != nil {
+			return s, err
+		}
+		s.TargetType = dts.Ping
+		config, err = pingTarget(c)
 	case c.IsSet("url"):
 		if len(argv) > 0 {
 			return s, usagef("--url and a command are both given; keep one")
@@ -58,10 +73,7 @@ func (a *app) spec(c *cli.Context, remote bool, n *addition) (dts.Spec, error) {
 		s.TargetType = dts.Command
 		config, err = a.commandTarget(c, argv, remote, n)
 	default:
-		return s, usagef("there is nothing to run: give -- COMMAND, --shell LINE, --url U or --backup DIR")
-	}
-	if err == nil && s.TargetType != dts.Backup {
-		err = onlyFor("--backup", c, backupFlags)
+		return s, usagef("there is nothing to run: give -- COMMAND, --shell LINE, --url U or --backup DIR; or --ping, for a job that something else runs")
 	}
 	if err != nil {
 		return s, err
@@ -93,6 +105,22 @@ func onlyFor(what string, c *cli.Context, flags []string) error {
 		}
 	}
 	return nil
+}
+
+func pingTarget(c *cli.Context) (t dts.PingTarget, err error) {
+	for _, x := range []struct {
+		flag string
+		to   *float64
+	}{{"grace", &t.GraceSeconds}, {"max-runtime", &t.MaxRuntimeSeconds}} {
+		if c.IsSet(x.flag) {
+			d, err := parseSpan("--"+x.flag, c.String(x.flag), time.Second)
+			if err != nil {
+				return t, err
+			}
+			*x.to = d.Seconds()
+		}
+	}
+	return t, nil
 }
 
 func (a *app) httpTarget(c *cli.Context) (t dts.HTTPTarget, err error) {

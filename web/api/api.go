@@ -39,6 +39,8 @@ type Store interface {
 	Upcoming(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.Task, error)
 	// Occurrences returns a page of the ledger, newest first.
 	Occurrences(ctx context.Context, tenant, recurringID, cursor string, limit int) (dts.Page[dts.Occurrence], error)
+	// Pings returns the newest pings of a recurring task, newest first.
+	Pings(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.PingRecord, error)
 	// Calendar returns one calendar, or dts.ErrNotFound.
 	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
 	// Calendars returns all calendars, by name.

@@ -33,6 +33,8 @@ type Options struct {
 	LoginURL func(token string) string
 	// Reload reads the server's settings again and says what differs from how it runs. nil: it cannot.
 	Reload func() ([]dts.SettingChange, error)
+	// PingURL returns the ping URL of a recurring task, for who asks with r. Default: there is none.
+	PingURL func(r *http.Request, id string) string
 	// MaxStreams limits the event and output streams that are open at once. Default: 256.
 	MaxStreams int
 	// Stopping is closed when the server stops: all streams end then.
@@ -72,6 +74,9 @@ func New(o Options) (*Handler, error) {
 	}
 	if o.LoginURL == nil {
 		o.LoginURL = func(string) string { return "" }
+	}
+	if o.PingURL == nil {
+		o.PingURL = func(*http.Request, string) string { return "" }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -87,6 +87,8 @@ func (h *Handler) routes() []route {
 			body: BackfillRequest{}, answer: dts.BackfillAnswer{}, errors: []int{conflict}, serve: h.backfill},
 		{method: "GET", path: "/recurring-tasks/{id}/upcoming", id: "list-upcoming", tag: "recurring tasks", summary: "List the planned occurrences, soonest first",
 			params: []param{limitParam(10)}, answer: Items[dts.Task]{}, serve: h.listUpcoming},
+		{method: "GET", path: "/recurring-tasks/{id}/pings", id: "list-pings", tag: "recurring tasks", summary: "The ping URL of a PING, and what its job has reported, newest first",
+			answer: PingsAnswer{}, errors: []int{conflict}, serve: h.listPings},
 		{method: "GET", path: "/recurring-tasks/{id}/occurrences", id: "list-occurrences", tag: "recurring tasks", summary: "List every instant, newest first: the task it became, or why it was skipped",
 			params: []param{limitParam(100), cursorParam}, answer: Page[dts.Occurrence]{}, serve: h.listOccurrences},
 		{method: "GET", path: "/recurring-tasks/{id}/why", id: "why-instant", tag: "recurring tasks", summary: "Why an instant did or did not run, in a sentence",

@@ -89,6 +89,11 @@ func (c *Client) Upcoming(ctx context.Context, id string, limit int) ([]*dts.Tas
 	return items[*dts.Task](ctx, c, recurringPath(id, "/upcoming"), q)
 }
 
+// Pings returns the ping URL of a PING, and what its job has reported, newest first.
+func (c *Client) Pings(ctx context.Context, id string) (*api.PingsAnswer, error) {
+	return get[api.PingsAnswer](ctx, c, "GET", recurringPath(id, "/pings"), nil, nil)
+}
+
 // Occurrences returns one page of the ledger, newest first.
 func (c *Client) Occurrences(ctx context.Context, id, cursor string, limit int) (dts.Page[dts.Occurrence], error) {
 	return list[dts.Occurrence](ctx, c, recurringPath(id, "/occurrences"), url.Values{}, cursor, limit)

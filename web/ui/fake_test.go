@@ -31,6 +31,7 @@ type fake struct {
 	outputs   map[string]*dts.Output // by task id, of its last attempt
 	tails     map[string]dts.Tail
 	skips     map[string][]dts.Occurrence
+	pings     map[string][]*dts.PingRecord // by recurring task id, newest first
 	status    dts.SchedulerStatus
 	fail      error // what every change answers, if not nil
 	storeErr  error // what every read answers, if not nil
@@ -281,6 +282,10 @@ func (f *fake) Upcoming(_ context.Context, _, id string, limit int) ([]*dts.Task
 		}
 	}
 	return list, nil
+}
+
+func (f *fake) Pings(_ context.Context, _, id string, limit int) ([]*dts.PingRecord, error) {
+	return f.pings[id][:min(limit, len(f.pings[id]))], nil
 }
 
 func (f *fake) Occurrences(_ context.Context, _, id, _ string, _ int) (dts.Page[dts.Occurrence], error) {

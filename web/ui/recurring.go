@@ -24,8 +24,9 @@ type recurringPage struct {
 	Next     string // address of the next page of the ledger
 	First    bool   // this is the first page of the ledger
 	Self     string
-	Missed   string // of a paused one: what a resume could make up for
-	Why      string // the answer that was asked for
+	Pings    *pingsView // of a PING
+	Missed   string     // of a paused one: what a resume could make up for
+	Why      string     // the answer that was asked for
 	recurringForms
 }
 
@@ -40,6 +41,7 @@ type upcomingRow struct {
 	Local   string // At as a clock in the schedule's zone shows it
 	LocalTo string // the last instant of a range
 	Starts  string // when it starts, where that is another time
+	By      string // when the job of a PING must have reported
 	Off     bool   // it is planned and will not run
 	Why     string // why it will not run, or what it waits for
 	Effects []dts.PreviewEffect
@@ -81,6 +83,9 @@ func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.P
 	loc, zone := zoneOf(rt.Schedule)
 	d.recurringRow = recurringRow{rt, describe(rt.Schedule, rt.CreatedAt), zone}
 	d.Alert = alert
+	if d.Pings, err = h.viewPings(r, p, rt); err != nil {
+		return err
+	}
 	if !d.First {
 		d.Self = withQuery(d.Self, "cursor", cursor)
 	}
@@ -160,11 +165,14 @@ func upcomingRows(tasks []*dts.Task, excluded []*dts.Skip, effects map[time.Time
 				row.Starts += ", its share of the spread"
 			}
 		}
+		if t.TargetType == dts.Ping {
+			row.At, row.Starts, row.By = t.ScheduledAt, "", wallTime(t.RunAt.In(loc), t.ScheduledAt.In(loc))
+		}
 		row.Local = wallClock(row.At.In(loc))
 		if i, ok := effects[t.ScheduledAt.UTC()]; ok && !t.Moved {
 			row.Off = !i.Runs
 			for _, e := range i.Effects {
-				if e.Kind != dts.EffectJitter { // the row says when it starts
+				if e.Kind != dts.EffectJitter && e.Kind != dts.EffectPing { // the row says when it starts
 					row.Effects = append(row.Effects, e)
 				}
 			}

@@ -97,7 +97,9 @@ func recurringFacts(rt *dts.RecurringTask) []pair {
 	}
 	add("A day that is excluded", shiftText(rt.Schedule))
 	add("Missed runs", missedText(rt))
-	add("While the run before is active", overlapText(rt.OverlapPolicy))
+	if rt.TargetType != dts.Ping {
+		add("While the run before is active", overlapText(rt.OverlapPolicy))
+	}
 	list = append(list, specFacts(rt.Spec)...)
 	add("Created by", rt.CreatedBy)
 	return list
@@ -147,6 +149,9 @@ func missedText(rt *dts.RecurringTask) string {
 	switch rt.CatchUpMode {
 	case dts.SkipMissed:
 		s = "are skipped"
+		if rt.TargetType == dts.Ping {
+			s = "are skipped: nobody listened"
+		}
 	case dts.RunOneNow:
 		s = "one run at once makes up for all of them"
 	case dts.RunAllMissed:

@@ -60,6 +60,9 @@ func safeURL(raw string) string {
 
 // targetSummary says in one line what a task runs.
 func targetSummary(s dts.Spec) string {
+	if s.TargetType == dts.Ping {
+		return "a job elsewhere reports " + pingText(s)
+	}
 	if s.TargetType == dts.HTTPCallback {
 		t, err := s.HTTP()
 		if err != nil {
@@ -116,6 +119,7 @@ func quote(w string) string {
 
 // targetView is what a page shows of a target.
 type targetView struct {
+	Words   string // what there is to say where nothing runs, or
 	Command string // a command line, or
 	Method  string // a request's method and
 	URL     string
@@ -127,6 +131,9 @@ type targetView struct {
 }
 
 func viewTarget(s dts.Spec) targetView {
+	if s.TargetType == dts.Ping {
+		return targetView{Words: "Runs nothing: a job elsewhere reports " + pingText(s) + "."}
+	}
 	if s.TargetType == dts.HTTPCallback {
 		t, err := s.HTTP()
 		if err != nil {

@@ -44,6 +44,8 @@ type Store interface {
 	Calendar(ctx context.Context, tenant, name string) (*dts.Calendar, error)
 	Calendars(ctx context.Context, tenant string) ([]*dts.Calendar, error)
 	Blackouts(ctx context.Context, tenant string) ([]*dts.Blackout, error)
+	// Pings returns what the job of a recurring task has reported.
+	Pings(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.PingRecord, error)
 }
 
 // Scheduler is how the pages change things, and what they ask about the times of tasks. A nil error of what
@@ -79,14 +81,16 @@ type Outputs interface {
 	Tail(taskID string, number int) (dts.Tail, bool)
 }
 
-// Options is what the pages need. All fields but Log and Version must be set.
+// Options is what the pages need. All fields but PingURL, Log and Version must be set.
 type Options struct {
 	Store     Store
 	Scheduler Scheduler
 	Outputs   Outputs
 	Tokens    auth.Tokens
-	Log       *slog.Logger // default: discards
-	Version   string       // shown at the foot of each page
+	// PingURL returns the ping URL of a recurring task, for who asks with r. Default: there is none.
+	PingURL func(r *http.Request, id string) string
+	Log     *slog.Logger // default: discards
+	Version string       // shown at the foot of each page
 }
 
 // New returns the handler of everything under /ui/. Its error means that the files built into the program
@@ -109,6 +113,9 @@ type handler struct {
 }
 
 func newHandler(o Options) (*handler, error) {
+	if o.PingURL == nil {
+		o.PingURL = func(*http.Request, string) string { return "" }
+	}
 	if o.Store == nil || o.Scheduler == nil || o.Outputs == nil || o.Tokens == nil {
 		return nil, errors.New("ui: Store, Scheduler, Outputs and Tokens must be set")
 	}
