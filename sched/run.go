@@ -253,7 +253,7 @@ func (r *run) end(out dts.Outcome, took time.Duration) *dts.Record {
 	}
 	a.HTTPStatus, a.ExitCode, a.CPUUS, a.MaxRSSBytes, a.OutputBytes = out.HTTPStatus, out.ExitCode, out.CPU.Microseconds(), out.MaxRSSBytes, out.Output.Total
 	rec.After = afterAttempt(rec.Task, a, out.Retryable, out.RetryAfter, rand.Float64())
-	if !out.Ended.IsZero() && r.number == 1 {
+	if !out.Ended.IsZero() {
 		rec.After.StartedAt = a.StartedAt
 	}
 	r.s.m.observe(&rec)
