@@ -102,7 +102,7 @@ func (a *app) commands() *cli.App {
 			a.previewCommand(), a.whyCommand(), a.conflictsCommand(), a.backfillCommand(), a.calendarCommand(), a.blackoutCommand(),
 			a.ciCommand(), a.nextCommand(), a.checkCommand(), a.copyCommand(),
 			a.benchCommand(),
-			a.versionCommand(), a.completionCommand(),
+			a.versionCommand(), a.completionCommand(), a.manCommand(),
 		},
 	}
 	for _, cmd := range c.Commands {

@@ -124,3 +124,24 @@ func (conf *config) dataDir(c *cli.Context) (string, error) {
 	}
 	return abs, nil
 }
+
+// clientDir returns the data directory of the server that a command talks to. A user without a data directory of their
+// own means the machine's server, where its socket is shared with them.
+func (conf *config) clientDir(c *cli.Context) (string, error) {
+	dir, err := conf.dataDir(c)
+	if err != nil || setting(c, "data", c.String, conf.Data, "") != "" {
+		return dir, err
+	}
+	return sharedDir(dir, machineData), nil
+}
+
+// sharedDir returns own if there is such a directory, else the machine's if its socket can be seen, else own.
+func sharedDir(own, machine string) string {
+	if _, err := os.Stat(own); !errors.Is(err, os.ErrNotExist) {
+		return own
+	}
+	if _, err := os.Stat(socketPath(machine)); err != nil {
+		return own
+	}
+	return machine
+}

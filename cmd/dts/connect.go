@@ -14,15 +14,17 @@ import (
 	"dts/web/client"
 )
 
+// whichServer is the category of the flags that say which server a command talks to.
+const whichServer = "Which server"
+
 // connectionFlags say which server a command talks to.
 func connectionFlags() []cli.Flag {
-	const where = "Which server"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "data", Category: where, EnvVars: []string{"DTS_DATA"}, Usage: "the `DIR` of its data; its socket is in there"},
-		&cli.StringFlag{Name: "server", Category: where, EnvVars: []string{"DTS_SERVER"}, Usage: "its `URL`, in place of the socket; needs a token"},
-		&cli.StringFlag{Name: "token", Category: where, EnvVars: []string{"DTS_TOKEN"}, Usage: "the token `T`; others can see it in the process list, so rather use the variable or --token-file"},
-		&cli.StringFlag{Name: "token-file", Category: where, EnvVars: []string{"DTS_TOKEN_FILE"}, Usage: "a `FILE` with the token"},
-		&cli.StringFlag{Name: "config", Category: where, EnvVars: []string{"DTS_CONFIG"}, Usage: "a TOML `FILE` with settings"},
+		&cli.StringFlag{Name: "data", Category: whichServer, EnvVars: []string{"DTS_DATA"}, Usage: "the `DIR` of its data; its socket is in there"},
+		&cli.StringFlag{Name: "server", Category: whichServer, EnvVars: []string{"DTS_SERVER"}, Usage: "its `URL`, in place of the socket; needs a token"},
+		&cli.StringFlag{Name: "token", Category: whichServer, EnvVars: []string{"DTS_TOKEN"}, Usage: "the token `T`; others can see it in the process list, so rather use the variable or --token-file"},
+		&cli.StringFlag{Name: "token-file", Category: whichServer, EnvVars: []string{"DTS_TOKEN_FILE"}, Usage: "a `FILE` with the token"},
+		&cli.StringFlag{Name: "config", Category: whichServer, EnvVars: []string{"DTS_CONFIG"}, Usage: "a TOML `FILE` with settings"},
 	}
 }
 
@@ -70,7 +72,7 @@ func (a *app) connectWithin(c *cli.Context, limit time.Duration) (*link, error) 
 		server = ""
 	}
 	if server == "" {
-		dir, err := conf.dataDir(c)
+		dir, err := conf.clientDir(c)
 		if err != nil {
 			return nil, err
 		}

@@ -12,23 +12,33 @@ import (
 // helpWidth is how wide help is, in columns: it fits every terminal.
 const helpWidth = 79
 
-const about = `The server (dts serve) keeps tasks in a directory and runs them. The other commands talk to it
+const (
+	aboutServer = `The server (dts serve) keeps tasks in a directory and runs them. The other commands talk to it
 through a socket in that directory, which only its user may use, or over the network with --server URL and
-a token. Every command explains itself with --help.
+a token. Every command explains itself with --help.`
+	aboutSettings = `What can be said with a flag can also be said with an environment variable or in a TOML file; the flag comes
+first, then the variable, then the file.`
+)
 
-What can be said with a flag can also be said with an environment variable or in a TOML file; the flag comes
-first, then the variable, then the file.
-
-Exit codes:
-  0  done
-  1  it failed, there is no such thing, or its state does not allow it
-  2  bad input
-  3  no server answers`
+// exitCodes says what the program's codes mean.
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitFailed, "it failed, there is no such thing, or its state does not allow it"},
+	{exitUsage, "bad input"},
+	{exitNoServer, "no server answers"},
+}
 
 // appHelp is the help of the program.
 func appHelp(c *cli.App) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n\nUsage:\n   dts COMMAND [options] [arguments]\n\n%s\n", c.Name, c.Usage, reflow(about))
+	fmt.Fprintf(&b, "%s %s\n\nUsage:\n   dts COMMAND [options] [arguments]\n\n%s\n", c.Name, c.Usage, reflow(aboutServer+"\n\n"+aboutSettings))
+	b.WriteString("\nExit codes:\n")
+	for _, e := range exitCodes {
+		fmt.Fprintf(&b, "  %d  %s\n", e.code, e.meaning)
+	}
 	var categories []string
 	for _, cmd := range c.Commands {
 		if !slices.Contains(categories, cmd.Category) {
@@ -49,15 +59,7 @@ func appHelp(c *cli.App) string {
 // commandHelp is the help of one command, which is called name.
 func commandHelp(cmd *cli.Command, name string) string {
 	var b strings.Builder
-	usage := cmd.UsageText
-	switch {
-	case usage != "":
-	case len(cmd.Subcommands) > 0:
-		usage = name + " COMMAND"
-	default:
-		usage = strings.TrimSpace(name + " [options] " + cmd.ArgsUsage)
-	}
-	fmt.Fprintf(&b, "%s: %s\n\nUsage:\n   %s\n", name, cmd.Usage, usageLines(usage))
+	fmt.Fprintf(&b, "%s: %s\n\nUsage:\n   %s\n", name, cmd.Usage, usageLines(synopsis(cmd, name)))
 	if cmd.Description != "" {
 		fmt.Fprintf(&b, "\n%s\n", reflow(cmd.Description))
 	}
@@ -86,6 +88,17 @@ func commandHelp(cmd *cli.Command, name string) string {
 		}
 	}
 	return b.String()
+}
+
+// synopsis returns how a command is called, a line for each way.
+func synopsis(cmd *cli.Command, name string) string {
+	switch {
+	case cmd.UsageText != "":
+		return cmd.UsageText
+	case len(cmd.Subcommands) > 0:
+		return name + " COMMAND"
+	}
+	return strings.TrimSpace(name + " [options] " + cmd.ArgsUsage)
 }
 
 // usageLines wraps the lines of a usage, and indents them.

@@ -10,10 +10,13 @@ import (
 	"dts/web"
 )
 
+// machineData is the data directory of a server that runs as root.
+const machineData = "/var/lib/dts"
+
 // defaultData is the data directory when none is given.
 func defaultData() (string, error) {
 	if os.Geteuid() == 0 {
-		return "/var/lib/dts", nil
+		return machineData, nil
 	}
 	return userDir("XDG_DATA_HOME", ".local/share")
 }
