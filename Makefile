@@ -22,6 +22,9 @@ PREFIX    ?= /usr/local
 UNITDIR   ?= /etc/systemd/system
 
 export CGO_ENABLED := 0
+export GOAMD64 := v1
+export GOARM   := 7
+export GOARM64 := v8.0
 ifeq ($(HOME),) # Go and npm then have no place for their caches
 export npm_config_cache := $(CURDIR)/.cache/npm
 export GOPATH  := $(CURDIR)/.cache/go
@@ -73,6 +76,21 @@ fmt-check: ## list files that gofmt would change, and fail if there are any
 cross: $(PLATFORMS:%=cross-%) ## build for every platform
 cross-%:
 	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o bin/dts-$* ./cmd/dts
+
+# The same commit makes the same bytes with the same Go: SOURCE_DATE_EPOCH is the time of the commit.
+MAINTAINER ?= The authors of dts <dts@localhost>
+.PHONY: packages test-packages
+packages: build cross ## build .deb packages and tarballs into bin/packages, with their SHA-256 sums
+	rm -rf bin/share && mkdir -p bin/share/completions && bin/dts man --dir bin/share/man1
+	bin/dts completion bash >bin/share/completions/dts.bash
+	bin/dts completion zsh >bin/share/completions/_dts
+	bin/dts completion fish >bin/share/completions/dts.fish
+	go build -C packages -trimpath -o ../bin/make-packages . && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	bin/make-packages -version '$(VERSION)' -commit '$(COMMIT)' -maintainer '$(MAINTAINER)' $(PLATFORMS)
+	@cd bin/packages && sha256sum -c --quiet SHA256SUMS && ls -sh1
+
+test-packages: ## install bin/packages/*.deb in a copy of this machine (Debian, as root), and use and remove it
+	packages/test
 
 .PHONY: cluster test-cluster
 cluster: build ## start three dts on three rqlite on this machine, to try what a cluster does
