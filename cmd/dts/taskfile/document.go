@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"dts"
+	"dts/sched/calendar"
 	"dts/web/api"
 )
 
@@ -98,7 +99,10 @@ func (r *reader) calendars(n *yaml.Node, f *File) {
 		var form calendarForm
 		r.read(m.value, reflect.ValueOf(&form).Elem(), nil, path, 2)
 		form.Name = m.name
-		_, err := form.Calendar()
+		made, err := form.Calendar()
+		if err == nil {
+			_, err = calendar.Compile(made)
+		}
 		r.invalid(err, path, "calendar "+quote(m.name))
 		f.Calendars = append(f.Calendars, &Calendar{posOf(m.key), m.name, form.CalendarRequest})
 	})
@@ -187,8 +191,11 @@ func (r *reader) task(n, defaults *yaml.Node, path string) *Task {
 		return t
 	}
 	r.refuse(own, path, t.what(), "is for a task with a time, and this one has none", "expires_at", "time_zone")
-	s := t.Spec
-	r.invalid(s.Normalize(), path, t.what())
+	made := dts.Task{Spec: t.Spec, Inputs: t.Inputs}
+	for i := range t.DependsOn {
+		made.DependsOn = append(made.DependsOn, dts.DependsOn{TaskID: strconv.Itoa(i)}) // what is in the names is looked at later
+	}
+	r.invalid(made.Normalize(r.now), path, t.what())
 	return t
 }
 

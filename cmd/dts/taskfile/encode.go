@@ -70,7 +70,7 @@ func Encode(c Content) ([]byte, error) {
 	if len(top.Content) == 0 {
 		put(top, "tasks", list(true))
 	}
-	return yaml.Dump(top, yaml.WithV4Defaults(), yaml.WithLineWidth(-1))
+	return yaml.Dump(top, yaml.WithV4Defaults(), yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1))
 }
 
 // EncodeRequests writes a file of recurring tasks that are not on a server.
