@@ -121,6 +121,9 @@ func (p *applyPlan) apply(ctx context.Context) error {
 	for i, ch := range p.changes {
 		if err := ch.do(ctx); err != nil {
 			text, code := verdict(err)
+			if text == "" { // interrupted
+				return err
+			}
 			return &exitError{code, fmt.Sprintf("%s %s: %s; %s before it, and applying again goes on from there",
 				ch.Kind, clean(ch.Name), text, plural(i, "change was made", "changes were made"))}
 		}

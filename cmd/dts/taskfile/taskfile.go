@@ -18,6 +18,7 @@
 package taskfile
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -147,11 +148,8 @@ func Parse(path string, src []byte, now time.Time) (*File, []Problem) {
 	default:
 		r.document(docs[0].Content[0], f)
 	}
-	slices.SortStableFunc(r.problems, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+	slices.SortFunc(r.problems, func(a, b Problem) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Message, b.Message))
 	})
 	return f, slices.Compact(r.problems) // what an alias repeats is wrong once
 }
