@@ -37,7 +37,8 @@ func (p *applyPlan) once(t *taskfile.Task, kept map[string]bool) error {
 		p.notes = append(p.notes, fmt.Sprintf("%s:%d: the time of %q has passed, and nothing is created", p.file.Path, t.Line, t.Name))
 		return nil
 	}
-	p.add(&fileChange{Action: "create", Kind: "task", Name: t.Name, about: "once, at " + want.RunAt.UTC().Format(time.RFC3339) + ": " + clip(target(&q.Spec), 60),
+	about := "once, at " + want.RunAt.UTC().Format(time.RFC3339) + ": " + clip(target(&q.Spec), 60)
+	p.add(&fileChange{Action: "create", Kind: "task", Name: t.Name, about: about,
 		do: func(ctx context.Context) error {
 			_, err := p.l.CreateTask(ctx, q)
 			return err

@@ -176,8 +176,8 @@ func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringReque
 		p.mark(&want.Spec)
 		diff = taskfile.Compare(taskfile.FieldsOf(there), taskfile.FieldsOf(want))
 	case keeper != p.file.Name:
-		return failf("%s:%d: %q is kept by the file %s, and differs from what this one says; change it there, give it another name here, or, if this is that file, write name: %s into it",
-			p.file.Path, at.Line, q.Name, clean(keeper), clean(keeper))
+		return failf("%s:%d: %q is kept by the file %s, and differs from what this one says; change it there, give it another name here, "+
+			"or, if this is that file, write name: %s into it", p.file.Path, at.Line, q.Name, clean(keeper), clean(keeper))
 	}
 	ch := &fileChange{Action: "change", Kind: kind, Name: q.Name, ID: there.ID, Fields: taskfile.Explain(diff)}
 	if taskfile.Fixed(diff) {
@@ -260,7 +260,8 @@ func (p *applyPlan) rest(kept map[string]bool, prune bool) {
 			}})
 	}
 	if len(gone) > 0 {
-		p.notes = append(p.notes, fmt.Sprintf("%s: not declared any more, and left as they are without --prune: %s", p.title(), clip(strings.Join(gone, ", "), 200)))
+		p.notes = append(p.notes, fmt.Sprintf("%s: not declared any more, and left as they are without --prune: %s",
+			p.title(), clip(strings.Join(gone, ", "), 200)))
 	}
 }
 

@@ -44,7 +44,7 @@ func (r *reader) document(n *yaml.Node, f *File) {
 	r.list(parts["workflows"], "workflows", MaxTasks, func(n *yaml.Node, path string) {
 		f.Workflows = append(f.Workflows, r.workflow(n, defaults, path))
 	})
-	if len(f.Tasks)+len(f.Workflows)+len(f.Queues)+len(f.Calendars) == 0 && len(r.problems) == 0 {
+	if parts["tasks"] == nil && parts["workflows"] == nil && parts["queues"] == nil && parts["calendars"] == nil && len(r.problems) == 0 {
 		r.add(posOf(n), "declares nothing; it should have tasks or workflows")
 	}
 	seen := map[string]Pos{}

@@ -63,7 +63,7 @@ func Encode(c Content) ([]byte, error) {
 	}
 	putFilled(top, "tasks", tasks)
 	putFilled(top, "workflows", workflows)
-	if len(top.Content) == 0 {
+	if len(tasks.Content)+len(workflows.Content) == 0 {
 		put(top, "tasks", list(true))
 	}
 	return yaml.Dump(top, yaml.WithV4Defaults(), yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1))
