@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dts"
+	"dts/web/api"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -242,5 +245,30 @@ func TestEncodeGolden(t *testing.T) {
 	}
 	if string(got) != string(want) {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// What can be asked of a recurring task is compared, changed and exported: a field that the API gets is to be in FieldsOf, too.
+func TestFieldsOf(t *testing.T) {
+	var asked, compared []string
+	for _, f := range fieldsOf(reflect.TypeFor[api.RecurringRequest]()) {
+		if f.name != "idempotency_key" {
+			asked = append(asked, f.name)
+		}
+	}
+	var all []Difference
+	for _, f := range FieldsOf(&dts.RecurringTask{}) {
+		compared = append(compared, f.Name)
+		if f.Name != "delivery" && f.Name != "interval_seconds" && f.Name != "rrule" {
+			all = append(all, Difference{f.Name, nil, f.Value})
+		}
+	}
+	slices.Sort(asked)
+	slices.Sort(compared)
+	if !slices.Equal(asked, compared) {
+		t.Errorf("a request has %v, and FieldsOf %v", asked, compared)
+	}
+	if _, err := Patch(all); err != nil {
+		t.Error(err)
 	}
 }
