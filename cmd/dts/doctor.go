@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"dts"
+	"dts/web/client"
 )
 
 // level is how bad a finding is.
@@ -154,8 +155,18 @@ func (a *app) examine(c *cli.Context) (*report, error) {
 		if d.dir == "" {
 			return r, nil
 		}
+		cl, err := client.New(client.Options{Socket: d.socket, Version: thisBuild().Version, Timeout: statusWithin})
+		if err != nil {
+			return nil, err
+		}
+		defer cl.Close()
+		d.l = &link{cl, d.dir, d.socket}
 	}
-	d.run(c.Context, c.String("config"))
+	d.checkTokenFile(c.String("token-file"))
+	if d.dir != "" {
+		d.checkConfigFile(c.String("config"))
+	}
+	d.run(c.Context)
 	return r, nil
 }
 
@@ -167,22 +178,19 @@ type doctor struct {
 	deep   bool
 
 	dir, socket string // "" for a server given by its URL
-	l           *link  // nil where the settings cannot be read
+	l           *link
 
 	status *dts.SchedulerStatus // nil: no server has answered
 	held   bool                 // a process has the data directory
 	source examined             // the tasks; nil where they cannot be read
 }
 
-func (d *doctor) run(ctx context.Context, config string) {
+func (d *doctor) run(ctx context.Context) {
 	d.checkServer(ctx)
-	if d.dir != "" {
-		d.checkConfigFile(config)
-		if d.checkDirectory() {
-			d.checkDisk()
-			closeFile := d.checkDatabase(ctx)
-			defer closeFile()
-		}
+	if d.dir != "" && d.checkDirectory() {
+		d.checkDisk()
+		closeFile := d.checkDatabase(ctx)
+		defer closeFile()
 	}
 	d.checkClock()
 	d.checkLimits()

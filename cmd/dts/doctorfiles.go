@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// checkConfigFile looks at who may read and write the configuration file and the token file.
+// checkConfigFile looks at who may read and write the configuration file.
 func (d *doctor) checkConfigFile(path string) {
 	if path == "" {
 		var err error
@@ -36,10 +36,21 @@ func (d *doctor) checkConfigFile(path string) {
 	default:
 		d.report.ok("settings", "%s", path)
 	}
-	if d.conf.TokenFile != nil {
-		if info, err := os.Stat(*d.conf.TokenFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-			d.report.problem("tokens", "run chmod 0600 "+words([]string{*d.conf.TokenFile})+", and replace the token if others may have seen it", "%s can be read by others (mode %04o)", *d.conf.TokenFile, info.Mode().Perm())
-		}
+}
+
+// checkTokenFile looks at who may read the file that a command line, a variable or the configuration names as that of a token.
+func (d *doctor) checkTokenFile(path string) {
+	if path == "" && d.conf.TokenFile != nil {
+		path = *d.conf.TokenFile
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return // there is none, or whoever needs it has said so
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		d.report.problem("tokens", "run chmod 0600 "+words([]string{path})+", and replace the token if others may have seen it", "%s can be read by others (mode %04o)", path, mode)
+	} else {
+		d.report.ok("tokens", "%s is for its user alone (mode %04o)", path, mode)
 	}
 }
 

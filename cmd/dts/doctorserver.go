@@ -23,9 +23,6 @@ func (d *doctor) checkServer(ctx context.Context) {
 	if d.dir != "" {
 		d.held, _ = sqlite.Held(d.dir) // where it may not be known, checkDirectory says so
 	}
-	if d.l == nil {
-		return
-	}
 	s, err := d.l.Status(ctx)
 	switch {
 	case noServer(err) && d.dir == "":
