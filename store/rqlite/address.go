@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 )
 
 // maxNodes bounds the addresses of a cluster: rqlite's own clusters have 3, 5 or 7 voting nodes.
@@ -91,6 +92,21 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// renewed returns what shows a certificate as it is in its files at each new connection, so that one that is renewed counts
+// without a restart. While the files cannot be read, or do not fit each other, it is the last one that did.
+func renewed(pair tls.Certificate, certFile, keyFile string) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	var mu sync.Mutex
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil {
+			pair = now
+		}
+		shown := pair
+		return &shown, nil
+	}
+}
+
 // tlsConfig reads the certificates; nil without any.
 func tlsConfig(o Options) (*tls.Config, error) {
 	if o.CAFile == "" && o.CertFile == "" && o.KeyFile == "" {
@@ -115,7 +131,7 @@ func tlsConfig(o Options) (*tls.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the client certificate: %w", err)
 		}
-		conf.Certificates = []tls.Certificate{pair}
+		conf.GetClientCertificate = renewed(pair, o.CertFile, o.KeyFile)
 	}
 	return conf, nil
 }
