@@ -34,7 +34,7 @@ endif
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build run test
 build: ## build bin/dts
@@ -101,7 +101,7 @@ CLUSTER_FAULTS = $(if $(filter-out all quick,$(FAULTS)),$(FAULTS),13)
 test-cluster: rqlited ## break three dts on three rqlite FAULTS times (13; the long form is 200), and look for what is lost
 	DTS_REQUIRE_RQLITE=1 DTS_CLUSTER_FAULTS=$(CLUSTER_FAULTS) go test -pgo=off -run '^Test(Cluster|Claim)' -count 1 -v -timeout 2h ./cmd/dts
 
-.PHONY: bench bench-all profile crash sim model faults diff fuzz
+.PHONY: bench bench-all profile crash backup-rounds sim model faults diff fuzz
 bench: build ## measure lateness and throughput on this machine, in a few minutes
 	bin/dts bench
 	@if [ -x .cache/rqlited ]; then bin/dts bench rqlite-1 rqlite-3; else echo 'NOT MEASURED: rqlite, because there is no .cache/rqlited: run make rqlited, once'; fi
@@ -118,6 +118,9 @@ crash: ## break a real server and what surrounds it ROUNDS times (36; the long f
 
 # One process for each core: handing a history's goroutines from core to core costs more than it gains.
 CORES = $(shell getconf _NPROCESSORS_ONLN)
+backup-rounds: ## back up a server under load ROUNDS times (36; the long form is 200), restore each backup, and look for what is lost or late
+	DTS_BACKUP_ROUNDS=$(ROUNDS) go test -pgo=off -run '^TestBackupRounds$$' -count 1 -v -timeout 24h ./cmd/dts
+
 sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the long form is 1000000), with seeds FROM a number or random, and look for what is lost
 	@go test -c -o bin/sim.test ./sched/sim && for i in $$(seq $(CORES)); do \
 	(cd sched/sim && DTS_SIM_FROM=$$([ $(FROM) = random ] && echo random || echo $$(($(FROM) + i * 100000000))) DTS_SIM_HISTORIES=$$(($(HISTORIES) / $(CORES))) GOMAXPROCS=1 ../../bin/sim.test -test.run '^TestSim$$' -test.v -test.timeout 0 >../../bin/sim.$$i) & pids="$$pids $$!"; done; \

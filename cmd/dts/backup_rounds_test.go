@@ -26,7 +26,7 @@ import (
 //
 // DTS_BACKUP_ROUNDS says how many backups. See docs/decisions/backup.md.
 func TestBackupRounds(t *testing.T) {
-	rounds := 3
+	rounds := 1
 	if v := os.Getenv("DTS_BACKUP_ROUNDS"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 {

@@ -125,7 +125,7 @@ func checkNotEmptied(path string) error {
 	if _, err := os.Stat(filepath.Join(filepath.Dir(path), nodeIDFile)); err != nil {
 		return nil
 	}
-	return fmt.Errorf("open database %s: the database is damaged: the file is empty, but it was in use. To restore a backup, copy it to %[1]s; to begin anew without what was there, remove the file", path)
+	return fmt.Errorf("open database %s: the database is damaged: the file is empty, but it was in use. To restore a backup: dts restore BACKUP --force --data %s; to begin anew without what was there, remove the file", path, filepath.Dir(path))
 }
 
 // checkDataDir refuses a directory that others can read: its mode is the credential for the socket.

@@ -47,10 +47,9 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// adviceCorrupt says what to do about a damaged database. The log beside it goes aside too: it belongs to
-// that file and must not meet the backup.
+// adviceCorrupt says what to do about a damaged database.
 func adviceCorrupt(path string) string {
-	return fmt.Sprintf("the file was left as it is. To restore a backup: stop dts, move %s, %[1]s-wal and %[1]s-shm aside, copy the backup to %[1]s, and start dts", path)
+	return fmt.Sprintf("the file was left as it is. To restore a backup: stop dts, run dts restore BACKUP --force --data %s, which puts the file and its log aside, and start dts", filepath.Dir(path))
 }
 
 // Check implements store.Backend with PRAGMA quick_check. It reads the whole file; meanwhile the log

@@ -115,7 +115,7 @@ func TestDamageIsFoundAtOpen(t *testing.T) {
 	}
 	for range 2 { // and again, until somebody does something
 		_, err := Open(t.Context(), path, Options{Migrations: testMigrations(1)})
-		if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "To restore a backup: stop dts, move "+path) {
+		if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "To restore a backup: stop dts, run dts restore BACKUP --force --data "+filepath.Dir(path)) {
 			t.Fatalf("err = %v, want the damage and what to do", err)
 		}
 	}

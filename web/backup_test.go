@@ -1,0 +1,99 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"dts"
+	"dts/web"
+	"dts/web/client"
+)
+
+// fakeBackups hands out a text as a backup, and then fails if it is to.
+type fakeBackups struct {
+	text   string
+	failed error // of a read
+	none   error // at the beginning
+	closed int
+}
+
+func (f *fakeBackups) Backup(context.Context) (io.ReadCloser, int64, error) {
+	if f.none != nil {
+		return nil, 0, f.none
+	}
+	var r io.Reader = strings.NewReader(f.text)
+	size := int64(len(f.text))
+	if f.failed != nil {
+		r = io.MultiReader(r, errReader{f.failed})
+		size += 1000
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, closer(func() { f.closed++ })}, size, nil
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+type closer func()
+
+func (c closer) Close() error { c(); return nil }
+
+// TestBackup: a backup comes whole, or its receiver notices; and only an admin gets one.
+func TestBackup(t *testing.T) {
+	text := strings.Repeat("some pages ", 100_000)
+	f := &fakeBackups{text: text}
+	s := start(t, func(o *web.Options) { o.API.Backups = f })
+	status, h, body := s.call(t, "GET", "/backup", "")
+	if status != 200 || body != text || h.Get("Content-Type") != "application/vnd.sqlite3" ||
+		h.Get("Content-Disposition") != `attachment; filename="dts-20260301T080000Z.db"` || h.Get("Cache-Control") != "no-store" || f.closed != 1 {
+		t.Errorf("%d, %d bytes, %v, closed %d times", status, len(body), h, f.closed)
+	}
+	if status, _, _ := s.call(t, "HEAD", "/backup", ""); status != http.StatusMethodNotAllowed {
+		t.Errorf("HEAD: %d", status)
+	}
+	if status, _, body := s.call(t, "GET", "/backup", "", "Authorization", "Bearer other"); status != http.StatusForbidden || strings.Contains(body, "pages") {
+		t.Errorf("one who is no admin: %d %s", status, body)
+	}
+	c, err := client.New(client.Options{Socket: s.socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b, err := c.Backup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(b)
+	if err != nil || string(got) != text || b.Size != int64(len(text)) {
+		t.Errorf("%d bytes of %d, %v", len(got), b.Size, err)
+	}
+	b.Close()
+
+	f.failed = errors.New("the disk is gone")
+	if b, err = c.Backup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = io.ReadAll(b); err == nil || !strings.Contains(err.Error(), "the backup broke off after") {
+		t.Errorf("a part was taken for a whole: %v", err)
+	}
+	b.Close()
+	if !strings.Contains(s.logs.String(), "the disk is gone") {
+		t.Error("the log does not say why")
+	}
+	f.none = dts.Errorf(dts.ErrFull, "there is no room")
+	if _, err := c.Backup(t.Context()); dts.CodeOf(err) != dts.ErrFull {
+		t.Errorf("without room: %v", err)
+	}
+
+	none := start(t, nil)
+	if status, _, body := none.call(t, "GET", "/backup", ""); status != http.StatusConflict {
+		t.Errorf("where there can be none: %d %s", status, body)
+	}
+}
