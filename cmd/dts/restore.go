@@ -115,7 +115,10 @@ func (a *app) restoreTo(ctx context.Context, r *restored, from *os.File, force b
 	}
 	elsewhere := !exists(filepath.Join(r.Data, nodeIDFile))
 	part := path + ".restore"
-	defer os.Remove(part)
+	if err := removeParts(part); err != nil { // of one that was killed: SQLite would apply its journal to this one
+		return err
+	}
+	defer removeParts(part)
 	if err := copyBackup(ctx, from, part); err != nil {
 		return err
 	}
@@ -196,15 +199,22 @@ func copyBackup(ctx context.Context, from *os.File, to string) error {
 	if err := roomFor(filepath.Dir(to), info.Size()); err != nil {
 		return err
 	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, readerOf(ctx, from))
 	return errors.Join(err, ownedAs(f, filepath.Dir(to)), f.Sync(), f.Close())
+}
+
+// removeParts removes a database that is not in place yet, and its journal.
+func removeParts(part string) error {
+	for _, path := range []string{part, part + "-journal"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // ownedAs gives a file that root makes to the owner of the data directory, whom the server may run as.
@@ -272,7 +282,7 @@ func putAside(path string, now time.Time) (string, error) {
 		aside = fmt.Sprintf("%s.before-restore-%s-%d", path, now.UTC().Format(backupTime), n)
 	}
 	moved := ""
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		err := os.Rename(path+suffix, aside+suffix)
 		switch {
 		case err == nil:

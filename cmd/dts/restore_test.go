@@ -186,7 +186,9 @@ func TestRestore(t *testing.T) {
 	if out, code := runRestore(file, "--data", dir); code == 0 || !strings.Contains(out, "holds a database already") {
 		t.Errorf("over another one: %d, %s", code, out)
 	}
-	for name, text := range map[string]string{nodeIDFile: dts.NewID(time.Now()), "dts.db-wal": "the log", "dts.db.running": "1"} {
+	journal := append([]byte("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7\xff\xff\xff\xff"), make([]byte, 8192)...) // hot, as SQLite sees it
+	for name, text := range map[string]string{nodeIDFile: dts.NewID(time.Now()), "dts.db-wal": "the log", "dts.db.running": "1",
+		"dts.db.restore": "of one that was killed", "dts.db.restore-journal": string(journal)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

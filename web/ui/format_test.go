@@ -3,6 +3,8 @@ package ui
 import (
 	"testing"
 	"time"
+
+	"dts"
 )
 
 func TestFormat(t *testing.T) {
@@ -39,6 +41,7 @@ func TestFormat(t *testing.T) {
 		{sentence("The time", "it broke"), "It broke"},
 		{sentence("", ""), ""},
 		{commandLineOf("a b", "", "it's", "x=1"), `'a b' '' 'it'\''s' x=1`},
+		{targetSummary(dts.Spec{TargetType: dts.Backup, TargetConfig: []byte(`{"dir":"/backup"}`)}), "backup to /backup"},
 		{safeURL("https://h/p?a=1&api_key=zzz&b"), "https://h/p?a=1&api_key=hidden&b"},
 		{safeURL("https://h/%zz"), masked},
 	} {
