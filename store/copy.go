@@ -14,7 +14,7 @@ import (
 // the servers of the source are not those of the destination, who has no use for their handoffs and settings either;
 // of shards only the terms are carried on, and of tokens not those of servers. A test holds that no table is forgotten.
 var copied = [...]string{
-	"tenants", "tokens", "idempotency_keys", "calendars", "blackouts", "queues", "queue_rates", "retentions", "recurring_tasks", "skips", "tasks", "slots", "dependencies", "cascades", "attempts", "outputs", "pings", "secrets",
+	"tenants", "tokens", "idempotency_keys", "calendars", "blackouts", "queues", "queue_rates", "retentions", "recurring_tasks", "skips", "pings", "secrets", "tasks", "slots", "dependencies", "cascades", "attempts", "outputs",
 }
 
 // CopyOptions say what Copy copies.
