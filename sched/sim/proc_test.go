@@ -332,6 +332,24 @@ func (p *proc) Graph(ctx context.Context, tenant, id string, limit int) (*dts.Gr
 	return nil, errors.ErrUnsupported
 }
 
+// There are no workflows here.
+
+func (p *proc) StartRun(context.Context, dts.Fence, *dts.Task, *dts.Task, []*dts.Task) error {
+	return errors.ErrUnsupported
+}
+
+func (p *proc) Steps(context.Context, string, string) ([]*dts.Task, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (p *proc) StepEdges(context.Context, string) ([]dts.Dependency, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (p *proc) Inputs(context.Context, *dts.Task, int) ([]dts.Input, error) {
+	return nil, errors.ErrUnsupported
+}
+
 func (p *proc) Reopened(ctx context.Context, _ []string) ([]string, error) {
 	return nil, p.read(ctx, func() {}) // nothing depends on anything here
 }

@@ -126,6 +126,10 @@ func (h *Handler) schema(t reflect.Type) *huma.Schema {
 			known.Properties["target_config"] = target
 		}
 		if p, ok := known.Properties["depends_on"]; ok && (name == "Step" || name == "StepState") {
+			if name == "Step" {
+				known.Properties["name"].Description = "1 to 100 letters, digits, '_', '-' and '.'; the steps of a workflow have different ones"
+				known.Properties["queue"].Description, known.Properties["priority"].Description = "default: that of the workflow", "default: that of the workflow"
+			}
 			p.Items = &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Description: "the step's name, for MUST_SUCCEED"},
 				reg.Schema(reflect.TypeFor[dts.StepDependsOn](), true, "")}}
 		}
