@@ -202,7 +202,7 @@ func (w *world) Tasks(_ context.Context, f dts.TaskFilter) (page dts.Page[*dts.T
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range w.tasks {
-		if slices.Contains(f.Statuses, t.Status) {
+		if slices.Contains(f.Statuses, t.Status) && (f.WorkflowID == "" || f.WorkflowID == t.WorkflowID) {
 			c := *t
 			page.Items = append(page.Items, &c)
 		}

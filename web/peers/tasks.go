@@ -79,6 +79,9 @@ func (r *Router) DoTask(ctx context.Context, tenant, id string, verb dts.Verb, a
 	// Again: what is cancelled, done, paused, resumed or gone stays so. A second retry or run-now could start another
 	// attempt, if the one that the first one started has failed meanwhile.
 	again := verb != dts.RetryNow && verb != dts.RunNow
+	if ends(verb) {
+		r.endStrays(ctx, tenant, id, actor)
+	}
 	return r.onTask(ctx, tenant, id, "DoTask", &request{Verb: verb, Actor: actor}, again,
 		func(ctx context.Context) (*dts.Task, error) { return r.o.Local.DoTask(ctx, tenant, id, verb, actor) })
 }
@@ -98,7 +101,7 @@ func (r *Router) onTask(ctx context.Context, tenant, id, method string, q *reque
 		},
 		local: func(ctx context.Context) (err error) { done, err = local(ctx); return err },
 	}
-	if q.Verb == dts.Cancel {
+	if ends(q.Verb) { // of a workflow's run also others than cancel wait for the end of its steps
 		v.time = longTime
 	}
 	a, err := r.do(ctx, v)
