@@ -433,3 +433,22 @@ func TestSharesAcrossQueues(t *testing.T) {
 		}
 	})
 }
+
+// TestOneQueue: where there is nobody to keep slots for, one queue has all of them, and no more.
+func TestOneQueue(t *testing.T) {
+	for _, slots := range []int{1, 2, 7} {
+		inWorld(t, func(o *sched.Options) { o.OneQueue, o.HTTPSlots = true, slots }, func(w *world) {
+			w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome { return takes(time.Second)(ctx, j) })
+			w.addMany(3*slots, 0, queued("only"))
+			w.settle(500 * time.Millisecond)
+			if p := w.s.Status().Pools[0]; p.Running != slots {
+				t.Errorf("%d of %d slots are used", p.Running, slots)
+			}
+			w.settle(2 * time.Second)
+			if p := w.s.Status().Pools[0]; p.Running != slots {
+				t.Errorf("later %d of %d slots are used", p.Running, slots)
+			}
+			w.settle(time.Minute)
+		})
+	}
+}
