@@ -34,6 +34,8 @@ func TestDocumentedCalls(t *testing.T) {
 	batch := decodeAs[api.BulkAnswer](t, body).BatchID
 	_, _, body = s.call(t, "POST", "/tasks", `{"target_type":"COMMAND","target_config":{"argv":["x"]}}`)
 	other := decodeAs[dts.Task](t, body).ID
+	_, _, body = s.call(t, "POST", "/workflows", `{"name":"w","steps":[{"name":"a","target_type":"COMMAND","target_config":{"argv":["x"]}}]}`)
+	run := decodeAs[dts.RunState](t, body).Run.ID
 	n := 0
 	for _, block := range shBlock.FindAllStringSubmatch(string(doc), -1) {
 		for _, call := range strings.Split("\n"+block[1], "\ncurl ")[1:] {
@@ -49,7 +51,7 @@ func TestDocumentedCalls(t *testing.T) {
 			if m := curlVerb.FindStringSubmatch(call); m != nil {
 				method = m[1]
 			}
-			url := strings.NewReplacer("$ID", id, "$RID", rid, "$BID", bid, "$BATCH", batch).Replace(path[1])
+			url := strings.NewReplacer("$ID", id, "$RID", rid, "$BID", bid, "$BATCH", batch, "$RUN", run).Replace(path[1])
 			var header []string
 			if strings.Contains(call, "text/calendar") {
 				body, header = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", []string{"Content-Type", "text/calendar"}
@@ -61,7 +63,7 @@ func TestDocumentedCalls(t *testing.T) {
 			n++
 		}
 	}
-	if n < 56 {
+	if n < 59 {
 		t.Errorf("only %d calls were found in docs/api.md", n)
 	}
 }
