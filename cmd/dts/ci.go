@@ -52,19 +52,16 @@ second signal ends it at once.`,
 	}
 }
 
-// ciError gives an error the exit code of `dts ci`, where it has not got one that is meant so.
+// ciError gives an error that has a text the exit code of `dts ci`.
 func ciError(err error) error {
 	if err == nil {
 		return nil
 	}
-	text, code := verdict(err)
-	if text == "" {
+	text, _ := verdict(err)
+	if text == "" { // the code says all
 		return err
 	}
-	if e, ok := errors.AsType[*exitError](err); !ok || code == exitUsage || code == exitFailed || e.code == 0 {
-		code = exitCI
-	}
-	return &exitError{code, text}
+	return &exitError{exitCI, text}
 }
 
 func (a *app) ci(c *cli.Context) (err error) {

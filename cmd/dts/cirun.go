@@ -68,16 +68,17 @@ func (s *ciServer) start(ctx context.Context, o ciOptions) error {
 	s.st = store.New(db, store.Options{})
 	boot, bootedAt := exec.Boot()
 	cpu, memory := machineBudget()
-	s.sched = sched.New(sched.Options{
+	scheduler := sched.New(sched.Options{
 		Store: s.st, Runner: s.runner, Log: o.log,
 		Refused:  func(err error) bool { return errors.Is(err, store.ErrRefused) },
 		Node:     dts.Node{ID: s.id, Address: "none", Version: thisBuild().Version, BootID: boot},
 		BootedAt: bootedAt, TrustClock: true, // there is nothing from before with which it could disagree
 		HTTPSlots: o.jobs, CommandSlots: o.jobs, OneQueue: true, CPUBudget: cpu, MemoryBudgetMB: memory, DrainTimeout: time.Second,
 	})
-	if err := s.sched.Start(ctx); err != nil {
+	if err := scheduler.Start(ctx); err != nil {
 		return fmt.Errorf("start the scheduler: %w", cause(err))
 	}
+	s.sched = scheduler
 	return nil
 }
 
