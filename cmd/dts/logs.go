@@ -48,8 +48,10 @@ func (a *app) logs(c *cli.Context) error {
 			}
 		}
 		switch {
+		case t.IsRun() && (follow || c.IsSet("attempt")):
+			return usagef("that is the run of a workflow; --follow and --attempt are for one of its steps, by its task id: dts show %s", t.ID)
 		case t.IsRun():
-			return a.runLogs(c.Context, c, l, t.ID)
+			return a.runLogs(c.Context, l, t.ID, c.Bool("json"))
 		case c.Bool("json"):
 			out, err := l.Output(c.Context, t.ID, attempt)
 			if err != nil {

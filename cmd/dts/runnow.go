@@ -71,6 +71,9 @@ func (l *link) start(ctx context.Context, x thing) (*dts.Task, error) {
 func (a *app) await(ctx context.Context, l *link, t *dts.Task) error {
 	for number := t.Attempts + 1; ; number++ {
 		end, err := a.follow(ctx, l, t.ID, number)
+		if err == nil && t.IsRun() && end.Status.Terminal() { // it prints nothing itself
+			err = a.runLogs(ctx, l, t.ID, false)
+		}
 		switch {
 		case err != nil:
 			return err

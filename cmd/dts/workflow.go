@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"dts"
 	"dts/web/api"
 )
@@ -35,6 +33,7 @@ func stepWords(t *dts.Task) string {
 func (a *app) stepTable(run *dts.RunState) {
 	now := a.now()
 	var rows [][]string
+	var wrong []fact
 	for i := range run.Steps {
 		s := &run.Steps[i]
 		var after []string
@@ -54,10 +53,14 @@ func (a *app) stepTable(run *dts.RunState) {
 				status = "deleted"
 			}
 		}
-		rows = append(rows, []string{clean(s.Name), status, took, dash(s.TaskID), dash(strings.Join(after, ", ")), clean(s.LastError)})
+		rows = append(rows, []string{clean(s.Name), status, took, dash(s.TaskID), dash(strings.Join(after, ", "))})
+		if s.SkipReason != dts.ReasonDependency { // else another step is to blame
+			wrong = append(wrong, fact{clean(s.Name), clean(s.LastError)})
+		}
 	}
 	a.printf("\n")
-	a.table([]string{"STEP", "STATUS", "TOOK", "TASK", "AFTER", "RESULT"}, rows, 5)
+	a.table([]string{"STEP", "STATUS", "TOOK", "TASK", "AFTER"}, rows, 4)
+	a.facts(wrong)
 }
 
 // typeMark says what a step asks of another one that need not succeed.
@@ -79,10 +82,7 @@ func dash(s string) string {
 }
 
 // runLogs prints what the steps of a run have printed, one after the other, each under its name.
-func (a *app) runLogs(ctx context.Context, c *cli.Context, l *link, id string) error {
-	if c.Bool("follow") || c.IsSet("attempt") {
-		return usagef("that is the run of a workflow; --follow and --attempt are for one of its steps, by its task id: dts show %s", id)
-	}
+func (a *app) runLogs(ctx context.Context, l *link, id string, asJSON bool) error {
 	run, err := l.Workflow(ctx, id)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (a *app) runLogs(ctx context.Context, c *cli.Context, l *link, id string) e
 		if s.TaskID == "" || s.Attempts == 0 && s.Status != dts.Running {
 			continue // it has not run
 		}
-		if !c.Bool("json") {
+		if !asJSON {
 			if printed++; printed > 1 {
 				a.printf("\n")
 			}
@@ -115,7 +115,7 @@ func (a *app) runLogs(ctx context.Context, c *cli.Context, l *link, id string) e
 		}
 		list = append(list, stepOutput{s.Name, s.TaskID, out})
 	}
-	if c.Bool("json") {
+	if asJSON {
 		return a.printJSON(struct {
 			Steps []stepOutput `json:"steps"`
 		}{list})

@@ -67,6 +67,13 @@ var taskActions = [...]struct {
 	{dts.Delete, action{Label: "Delete", Confirm: "Delete this task with its attempts and output? This cannot be undone.", Yes: "Yes, delete it", Danger: true}},
 }
 
+// runConfirms are the questions about the run of a workflow that has started.
+var runConfirms = map[dts.Verb]string{
+	dts.ForceComplete: "Count this run as a success? Its steps that have not ended are cancelled.",
+	dts.Cancel:        "Cancel this run? Its steps that have not ended are cancelled, and those that run are stopped.",
+	dts.Delete:        "Delete this run with its steps and what they printed? What runs of it is stopped. This cannot be undone.",
+}
+
 // actionsOf are the verbs that do something to a task as it is.
 func actionsOf(t *dts.Task) []action {
 	var list []action
@@ -80,6 +87,9 @@ func actionsOf(t *dts.Task) []action {
 		}
 		if effect, err := a.verb.Do(t.Status); err == nil && effect != dts.Nothing {
 			a.Verb = string(a.verb)
+			if text := runConfirms[a.verb]; text != "" && t.RunStarted() {
+				a.Confirm = text
+			}
 			list = append(list, a.action)
 		}
 	}
