@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -13,7 +15,8 @@ import (
 	"dts"
 )
 
-// junitSuite and junitCase are what JUnit XML says of a file and of one of its runs, as Jenkins and GitLab read it.
+// junitSuite and junitCase are what JUnit XML says of a file and of one of its runs. There is no standard: it is what the
+// schema of Jenkins' xunit plugin (junit-10.xsd) allows, which GitLab and others read too.
 type junitSuite struct {
 	Name                   string
 	At                     time.Time
@@ -41,11 +44,10 @@ type junitWriter struct{ w *bufio.Writer }
 
 func newJUnit(w io.Writer, s junitSuite) *junitWriter {
 	j := &junitWriter{bufio.NewWriter(w)}
-	counts := ` tests="` + strconv.Itoa(s.Tests) + `" failures="` + strconv.Itoa(s.Failed) + `" errors="0" skipped="` + strconv.Itoa(s.Skipped) +
-		`" time="` + junitTime(s.Took) + `"`
+	counts := ` tests="` + strconv.Itoa(s.Tests) + `" failures="` + strconv.Itoa(s.Failed) + `" errors="0" time="` + junitTime(s.Took) + `"`
 	j.raw(xml.Header+`<testsuites`, counts, ">\n", ` <testsuite name="`)
 	j.attribute(s.Name)
-	j.raw(`"`, counts, ` timestamp="`, s.At.UTC().Format("2006-01-02T15:04:05"), "\">\n")
+	j.raw(`"`, counts, ` skipped="`, strconv.Itoa(s.Skipped), `" timestamp="`, s.At.UTC().Format("2006-01-02T15:04:05"), "\">\n")
 	return j
 }
 
@@ -130,4 +132,54 @@ func plainText(s string) string {
 		}
 		return -1
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// writeJUnit writes the report as JUnit XML, with what the runs have printed.
+func (s *ciServer) writeJUnit(ctx context.Context, w io.Writer, suite string, r *ciReport) error {
+	j := newJUnit(w, junitSuite{Name: suite, At: r.Began, Took: time.Duration(r.Seconds * float64(time.Second)),
+		Tests: len(r.Runs), Failed: r.Failed, Skipped: r.Skipped + r.Cancelled})
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		c := junitCase{Class: suite, Name: run.Name, Took: time.Duration(run.Seconds * float64(time.Second)), Result: run.Result, Reason: run.Reason}
+		if run.Workflow != "" {
+			c.Class += "." + run.Workflow
+		}
+		if run.Run > 0 {
+			c.Name += fmt.Sprintf(" #%d", run.Run)
+		}
+		var err error
+		if c.Output, err = s.outputs(ctx, run); err != nil {
+			return err
+		}
+		j.Case(c)
+	}
+	return j.End()
+}
+
+// outputs reads what the attempts of a run have printed.
+func (s *ciServer) outputs(ctx context.Context, run *ciRun) (list []junitOutput, err error) {
+	if run.id == "" || run.Attempts == 0 {
+		return nil, nil
+	}
+	attempts, err := s.st.Attempts(ctx, dts.DefaultTenant, run.id)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range attempts {
+		o, err := s.st.Output(ctx, dts.DefaultTenant, run.id, a.Number)
+		if err != nil && dts.CodeOf(err) != dts.ErrNotFound {
+			return nil, err
+		}
+		title := ""
+		if len(attempts) > 1 {
+			title = fmt.Sprintf("attempt %d: %s", a.Number, a.State)
+			if a.Error != "" {
+				title += ": " + a.Error
+			}
+		}
+		if title != "" || o.Total > 0 {
+			list = append(list, junitOutput{title, *o})
+		}
+	}
+	return list, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/xml"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,9 +65,40 @@ func TestJUnit(t *testing.T) {
 	if diff := cmp.Diff(want, got.Suites); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	order := out.String()
-	if strings.Index(order, "<failure") > strings.Index(order, "--- attempt 1") {
-		t.Error("the output comes before the failure; the schema has it after that")
+	junitSchema(t, out.Bytes())
+}
+
+// junitSchema checks that a report has only what junit-10.xsd allows: which elements in which, with which attributes.
+func junitSchema(t *testing.T, report []byte) {
+	t.Helper()
+	allowed := map[string]string{ // by element: its parent, and its attributes
+		"testsuites": " name time tests failures errors",
+		"testsuite":  "testsuites name tests failures errors group time skipped timestamp hostname id package file log url",
+		"testcase":   "testsuite name time classname group",
+		"failure":    "testcase type message", "skipped": "testcase type message", "system-out": "testcase",
+	}
+	parents := []string{""}
+	for d := xml.NewDecoder(bytes.NewReader(report)); ; {
+		token, err := d.Token()
+		if err != nil {
+			break
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			rule, known := allowed[e.Name.Local]
+			parent, attributes, _ := strings.Cut(rule, " ")
+			if last := parents[len(parents)-1]; !known || parent != last {
+				t.Errorf("<%s> in <%s>", e.Name.Local, last)
+			}
+			for _, a := range e.Attr {
+				if !slices.Contains(strings.Fields(attributes), a.Name.Local) {
+					t.Errorf("<%s> has the attribute %s", e.Name.Local, a.Name.Local)
+				}
+			}
+			parents = append(parents, e.Name.Local)
+		case xml.EndElement:
+			parents = parents[:len(parents)-1]
+		}
 	}
 }
 

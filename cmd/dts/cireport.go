@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -87,7 +86,7 @@ func (s *ciServer) report(ctx context.Context, p *ciPlan, stopped *ciStop) (*ciR
 		}
 		row := ciRun{Name: name.task, Workflow: name.workflow, at: name.at, id: t.ID, Status: t.Status, Attempts: t.Attempts, DueAt: t.DueAt,
 			Started: t.StartedAt, Ended: t.CompletedAt, ExitCode: t.ExitCode, HTTP: t.ResponseStatus, recurs: t.RecurringTaskID != "" || run != nil}
-		if !t.StartedAt.IsZero() {
+		if !t.StartedAt.IsZero() && !t.CompletedAt.IsZero() {
 			row.Seconds = t.CompletedAt.Sub(t.StartedAt).Seconds()
 		}
 		row.Result, row.Reason = judge(t, all, p, stopped)
@@ -266,54 +265,4 @@ func (a *app) ciResult(r ciResult) string {
 	default:
 		return a.paint(text, color.FgYellow)
 	}
-}
-
-// writeJUnit writes the report as JUnit XML, with what the runs have printed.
-func (s *ciServer) writeJUnit(ctx context.Context, w io.Writer, suite string, r *ciReport) error {
-	j := newJUnit(w, junitSuite{Name: suite, At: r.Began, Took: time.Duration(r.Seconds * float64(time.Second)),
-		Tests: len(r.Runs), Failed: r.Failed, Skipped: r.Skipped + r.Cancelled})
-	for i := range r.Runs {
-		run := &r.Runs[i]
-		c := junitCase{Class: suite, Name: run.Name, Took: time.Duration(run.Seconds * float64(time.Second)), Result: run.Result, Reason: run.Reason}
-		if run.Workflow != "" {
-			c.Class += "." + run.Workflow
-		}
-		if run.Run > 0 {
-			c.Name += fmt.Sprintf(" #%d", run.Run)
-		}
-		var err error
-		if c.Output, err = s.outputs(ctx, run); err != nil {
-			return err
-		}
-		j.Case(c)
-	}
-	return j.End()
-}
-
-// outputs reads what the attempts of a run have printed.
-func (s *ciServer) outputs(ctx context.Context, run *ciRun) (list []junitOutput, err error) {
-	if run.id == "" || run.Attempts == 0 {
-		return nil, nil
-	}
-	attempts, err := s.st.Attempts(ctx, dts.DefaultTenant, run.id)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range attempts {
-		o, err := s.st.Output(ctx, dts.DefaultTenant, run.id, a.Number)
-		if err != nil && dts.CodeOf(err) != dts.ErrNotFound {
-			return nil, err
-		}
-		title := ""
-		if len(attempts) > 1 {
-			title = fmt.Sprintf("attempt %d: %s", a.Number, a.State)
-			if a.Error != "" {
-				title += ": " + a.Error
-			}
-		}
-		if title != "" || o.Total > 0 {
-			list = append(list, junitOutput{title, *o})
-		}
-	}
-	return list, nil
 }

@@ -61,7 +61,7 @@ func newCI(o ciOptions, c *console) (*ciServer, error) {
 
 // start starts the scheduler.
 func (s *ciServer) start(ctx context.Context, o ciOptions) error {
-	db, err := sqlite.Open(ctx, filepath.Join(s.dir, databaseFile), sqlite.Options{Volatile: migrations.Schema, Logger: o.log})
+	db, err := sqlite.Open(ctx, filepath.Join(s.dir, databaseFile), sqlite.Options{Volatile: migrations.Schema(), Logger: o.log})
 	if err != nil {
 		return err
 	}

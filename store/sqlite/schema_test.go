@@ -25,7 +25,7 @@ func TestSchema(t *testing.T) {
 		}
 		t.Skip("wrote " + path + "; run it again without -update")
 	}
-	d := openTest(t, testPath(t), Options{Volatile: migrations.Schema})
+	d := openTest(t, testPath(t), Options{Volatile: migrations.Schema()})
 	if got := objects(t, d); !slices.Equal(got, want) {
 		t.Errorf("%s is not what the migrations make; write it anew: go test ./store/sqlite -run TestSchema -update\nit makes:\n%s\nthey make:\n%s",
 			path, strings.Join(got, "\n"), strings.Join(want, "\n"))
