@@ -142,6 +142,11 @@ type ciStop struct {
 
 // run returns when all of the plan has ended, and why it was stopped; nil: it was not. stop can say so from outside.
 func (s *ciServer) run(ctx context.Context, p *ciPlan, o ciOptions, stop <-chan ciStop) (stopped *ciStop, err error) {
+	select {
+	case reason := <-stop: // before anything has started
+		return &reason, nil
+	default:
+	}
 	events, unsubscribe := s.sched.Subscribe(dts.DefaultTenant)
 	defer func() { unsubscribe() }()
 	if err := s.submit(ctx, p); err != nil {
