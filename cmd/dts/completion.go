@@ -21,7 +21,7 @@ func (a *app) completionCommand() *cli.Command {
 			case "bash":
 				a.printf("%s", bashCompletion(c.App.VisibleCommands()))
 			case "zsh":
-				a.printf("autoload -U +X bashcompinit && bashcompinit\n%s", bashCompletion(c.App.VisibleCommands()))
+				a.printf("%s", zshCompletion(c.App.VisibleCommands()))
 			case "fish":
 				a.printf("%s", fishCompletion(c.App.VisibleCommands()))
 			default:
@@ -64,6 +64,46 @@ func bashCompletion(commands []*cli.Command) string {
 	}
 	b.WriteString("    esac\n  fi\n  COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n}\ncomplete -o default -F _dts dts\n")
 	return b.String()
+}
+
+// zshCompletion does the same with what each word means beside it. It works when zsh loads it by the name _dts, and when a
+// shell reads it.
+func zshCompletion(commands []*cli.Command) string {
+	var b strings.Builder
+	b.WriteString("#compdef dts\n_dts() {\n  local -a list\n  if (( CURRENT == 2 )); then\n    list=(\n")
+	for _, c := range commands {
+		b.WriteString("      " + zshWord(c.Name, c.Usage) + "\n")
+	}
+	b.WriteString("    )\n    _describe -t commands command list\n    return\n  fi\n  case \"$words[2] $words[3]\" in\n")
+	for _, c := range commands {
+		for _, sub := range c.VisibleCommands() {
+			zshCase(&b, "'"+c.Name+" "+sub.Name+"'", sub)
+		}
+	}
+	b.WriteString("  esac\n  (( $#list && CURRENT > 3 )) || case $words[2] in\n")
+	for _, c := range commands {
+		zshCase(&b, c.Name, c)
+	}
+	b.WriteString("  esac\n  _describe -t options option list || _files\n}\n")
+	b.WriteString("if [[ $funcstack[1] == _dts ]]; then _dts \"$@\"; else compdef _dts dts; fi\n")
+	return b.String()
+}
+
+// zshCase lists what may follow a command: its subcommands and flags.
+func zshCase(b *strings.Builder, pattern string, c *cli.Command) {
+	b.WriteString("    " + pattern + ") list=(\n")
+	for _, sub := range c.VisibleCommands() {
+		b.WriteString("      " + zshWord(sub.Name, sub.Usage) + "\n")
+	}
+	for _, f := range c.VisibleFlags() {
+		b.WriteString("      " + zshWord(dashes(f.Names()[0]), flagUsage(f)) + "\n")
+	}
+	b.WriteString("      " + zshWord("--help", "explain it") + "\n    ) ;;\n")
+}
+
+// zshWord quotes a word and its meaning for _describe.
+func zshWord(word, meaning string) string {
+	return "'" + strings.ReplaceAll(strings.ReplaceAll(word, ":", `\:`)+":"+meaning, "'", `'\''`) + "'"
 }
 
 func fishCompletion(commands []*cli.Command) string {

@@ -127,6 +127,7 @@ func (m *manual) exitStatus() {
 	for _, e := range exitCodes {
 		m.term(bold(fmt.Sprint(e.code)), roff(e.meaning))
 	}
+	m.term(bold(fmt.Sprint(exitInterrupted)), "interrupted")
 }
 
 // splitExamples takes the paragraph of examples out of a description.
