@@ -239,6 +239,25 @@ CREATE VIEW all_attempts AS
   FROM tasks AS t
   WHERE t.status = 'SUCCESS' AND t.attempts = 1 AND t.target_type = 'HTTP_CALLBACK'
     AND NOT EXISTS (SELECT 1 FROM attempts AS a WHERE a.task_id = t.task_id);
+CREATE TABLE pings (
+  tenant_id         TEXT NOT NULL,
+  recurring_task_id TEXT NOT NULL,
+  received_at       INTEGER NOT NULL,
+  ping_id           TEXT NOT NULL,
+  kind              TEXT NOT NULL,
+  exit_code         INTEGER,
+  scheduled_at      INTEGER,
+  source            TEXT NOT NULL,
+  body              TEXT NOT NULL,
+  body_bytes        INTEGER NOT NULL,
+  PRIMARY KEY (recurring_task_id, received_at, ping_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE secrets (
+  tenant_id TEXT NOT NULL,
+  name      TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  PRIMARY KEY (tenant_id, name)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX tasks_due ON tasks (run_at, priority)
   WHERE status = 'PENDING' AND unresolved_dependencies_count = 0;
 CREATE UNIQUE INDEX tasks_occurrence ON tasks (recurring_task_id, scheduled_at, origin, step)
