@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dts"
-	judge "dts/exec/pings"
+	pingjudge "dts/exec/pings"
 	"dts/migrations"
 	"dts/sched"
 	"dts/sched/timer"
@@ -69,7 +69,7 @@ func (w *pingWorld) start() {
 	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	w.st = store.New(db, store.Options{})
 	w.s = sched.New(sched.Options{
-		Store: w.st, Runner: &judge.Runner{Store: w.st, Next: nobody{}, Now: w.now}, Log: log,
+		Store: w.st, Runner: &pingjudge.Runner{Store: w.st, Next: nobody{}, Now: w.now}, Log: log,
 		Refused:  func(err error) bool { return errors.Is(err, store.ErrRefused) },
 		NewTimer: func() timer.Timer { return timer.NewPortableClock(w.now) }, Now: w.now,
 		Boottime: func() time.Duration { return time.Since(began) }, Node: dts.Node{ID: "node-1", BootID: "boot-1"},
