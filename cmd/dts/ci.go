@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -141,7 +142,15 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 	stop := make(chan ciStop, 1)
 	var mu sync.Mutex
 	var server *ciServer // while there is one
+	var leaving atomic.Bool
+	abandoned := func() {
+		if leaving.Load() {
+			select {} // what was killed has ended; the process is about to exit, with the code of the second signal
+		}
+	}
+	defer abandoned()
 	defer onCISignals(stop, func() {
+		leaving.Store(true)
 		mu.Lock()
 		defer mu.Unlock()
 		if server != nil {
@@ -176,6 +185,7 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 		}
 	}()
 	stopped, err := s.run(ctx, w.plan, w.options, stop)
+	abandoned()
 	if err != nil {
 		return err
 	}
