@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"dts"
@@ -70,42 +72,44 @@ func (s *Store) DeleteFinished(ctx context.Context, c dts.Cut, now time.Time, li
 	if c.Rows <= 0 && c.Bytes <= 0 && c.Before.Before(through) {
 		through = c.Before
 	}
-	before := sinceEpoch(c.Before)
 	d.Next = c.After
-	var ids []string
-	var bytes int64
-	looked, keyed, enough := 0, false, false
-	// A step stays as long as the run that it belongs to goes on, and judges by it in the end.
-	const mine = `tenant_id = ?1 AND (?2 = '' OR queue = ?2) AND (workflow_id IS NULL OR NOT EXISTS (
-		SELECT 1 FROM tasks AS r WHERE r.task_id = tasks.workflow_id AND r.completed_at IS NULL))`
-	err = s.query(ctx, "read old tasks", Stale, Stmt{`SELECT seq, completed_at, task_id, queue, idempotency_key IS NOT NULL, ` + mine + `,
+	var list []*ended
+	// A step goes with its run, which looks at it in the end and shows it.
+	const mine = `tenant_id = ?1 AND (?2 = '' OR queue = ?2) AND (workflow_id IS NULL OR NOT EXISTS (SELECT 1 FROM tasks AS r WHERE r.task_id = tasks.workflow_id))`
+	err = s.query(ctx, "read old tasks", Stale, Stmt{`SELECT seq, completed_at, task_id, queue, idempotency_key IS NOT NULL, target_type = 'WORKFLOW', ` + mine + `,
 			CASE WHEN ` + mine + ` THEN ` + taskSize + ` ELSE 0 END FROM tasks
 		WHERE completed_at >= ?3 AND (completed_at, seq) > (?3, ?4) AND completed_at < ?5 ORDER BY completed_at, seq LIMIT ?6`,
 		[]any{c.TenantID, c.Queue, sinceEpoch(c.After.At), c.After.Seq, sinceEpoch(through), limit}}, func(r scanner) error {
-		var seq, at, size int64
-		var id, queue string
-		var hasKey, mine bool
-		if err := r.Scan(&seq, &at, &id, &queue, &hasKey, &mine, &size); err != nil || enough {
-			return err
-		}
-		looked++
-		if mine {
-			if at >= before && int64(len(ids)) >= c.Rows && bytes >= c.Bytes {
-				enough = true
-				return nil
-			}
-			ids = append(ids, id)
-			bytes += size
-			keyed = keyed || hasKey
-			d.Deleted = append(d.Deleted, dts.Finished{TenantID: c.TenantID, Queue: queue, Rows: 1, Bytes: size})
-		}
-		d.Next = dts.FinishedMark{At: time.UnixMicro(at).UTC(), Seq: seq}
-		return nil
+		e := &ended{rows: 1}
+		list = append(list, e)
+		return r.Scan(&e.seq, &e.at, &e.id, &e.queue, &e.keyed, &e.run, &e.mine, &e.size)
 	})
+	if err == nil {
+		err = s.withSteps(ctx, list)
+	}
 	if err != nil {
 		return dts.Deletion{Next: c.After}, err
 	}
-	d.More = !enough && looked == limit
+	d.More = len(list) == limit
+	var ids []string
+	var rows, bytes int64
+	keyed, before := false, sinceEpoch(c.Before)
+	for _, e := range list {
+		if e.mine {
+			if e.at >= before && rows >= c.Rows && bytes >= c.Bytes {
+				d.More = false // enough
+				break
+			}
+			if rows > 0 && rows+e.rows > int64(limit) {
+				d.More = true // the next step goes on with it
+				break
+			}
+			ids = append(append(ids, e.id), e.steps...)
+			rows, bytes, keyed = rows+e.rows, bytes+e.size, keyed || e.keyed
+			d.Deleted = append(append(d.Deleted, dts.Finished{TenantID: c.TenantID, Queue: e.queue, Rows: 1, Bytes: e.size - e.ofSteps}), e.deleted...)
+		}
+		d.Next = dts.FinishedMark{At: time.UnixMicro(e.at).UTC(), Seq: e.seq}
+	}
 	if len(ids) == 0 {
 		return d, nil
 	}
@@ -115,12 +119,50 @@ func (s *Store) DeleteFinished(ctx context.Context, c dts.Cut, now time.Time, li
 	return d, nil
 }
 
+// ended is a task that retention looks at, with the steps that go with it where it is the run of a workflow.
+type ended struct {
+	seq, at          int64
+	id, queue        string
+	keyed, run, mine bool
+	rows, size       int64 // of all of it
+	ofSteps          int64 // of the size
+	steps            []string
+	deleted          []dts.Finished // the steps
+}
+
+// withSteps reads the steps that go with runs.
+func (s *Store) withSteps(ctx context.Context, list []*ended) error {
+	runs := map[string]*ended{}
+	for _, e := range list {
+		if e.run && e.mine {
+			runs[e.id] = e
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	return s.query(ctx, "read old steps", Stale, Stmt{`SELECT workflow_id, task_id, tenant_id, queue, ` + taskSize + ` FROM tasks
+		WHERE workflow_id IN (SELECT value FROM json_each(?)) AND completed_at IS NOT NULL`, []any{jsonOf(slices.Collect(maps.Keys(runs)))}}, func(r scanner) error {
+		var run, id string
+		f := dts.Finished{Rows: 1}
+		err := r.Scan(&run, &id, &f.TenantID, &f.Queue, &f.Bytes)
+		e := runs[run]
+		e.rows, e.size, e.ofSteps = e.rows+1, e.size+f.Bytes, e.ofSteps+f.Bytes
+		e.steps, e.deleted = append(e.steps, id), append(e.deleted, f)
+		return err
+	})
+}
+
 // sinceEpoch is a time in microseconds, and 0 for the zero one, which is too far from 1970 for rqlite.
 func sinceEpoch(t time.Time) int64 { return max(t.UnixMicro(), 0) }
 
 func (s *Store) deleteFinished(ctx context.Context, ids []string, keyed bool, now time.Time) error {
 	list := jsonOf(ids)
-	const these = ` IN (SELECT t.task_id FROM json_each(?) AS j JOIN tasks AS t ON t.task_id = j.value WHERE t.completed_at IS NOT NULL)`
+	// What was retried meanwhile stays, and the steps of a run that was.
+	const (
+		still = `t.completed_at IS NOT NULL AND (t.workflow_id IS NULL OR NOT EXISTS (SELECT 1 FROM tasks AS r WHERE r.task_id = t.workflow_id AND r.completed_at IS NULL))`
+		these = ` IN (SELECT t.task_id FROM json_each(?) AS j JOIN tasks AS t ON t.task_id = j.value WHERE ` + still + `)`
+	)
 	var batch []Stmt
 	if keyed {
 		batch = append(batch, Stmt{`UPDATE idempotency_keys SET gone_at = ? WHERE gone_at IS NULL AND (tenant_id, key) IN (
@@ -131,7 +173,7 @@ func (s *Store) deleteFinished(ctx context.Context, ids []string, keyed bool, no
 		Stmt{`DELETE FROM outputs WHERE task_id` + these, []any{list}},
 		Stmt{`DELETE FROM attempts WHERE task_id` + these, []any{list}},
 		Stmt{`DELETE FROM dependencies WHERE child_id` + these, []any{list}},
-		Stmt{`DELETE FROM tasks WHERE completed_at IS NOT NULL AND task_id IN (SELECT value FROM json_each(?))`, []any{list}})...)
+		Stmt{`DELETE FROM tasks AS t WHERE ` + still + ` AND task_id IN (SELECT value FROM json_each(?))`, []any{list}})...)
 	return err
 }
 

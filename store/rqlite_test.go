@@ -24,6 +24,8 @@ var onRqlite = map[string]func(*testing.T){
 	"TestTakeStarts":                 TestTakeStarts,
 	"TestLoadDueOfQueues":            TestLoadDueOfQueues,
 	"TestRetention":                  TestRetention,
+	"TestRetentionOfRuns":            TestRetentionOfRuns,
+	"TestRunWaitsForItsSteps":        TestRunWaitsForItsSteps,
 	"TestRetentionOfTenants":         TestRetentionOfTenants,
 	"TestKeysOutlive":                TestKeysOutlive,
 	"TestOldSkips":                   TestOldSkips,

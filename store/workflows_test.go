@@ -1,0 +1,160 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"dts"
+	"dts/store"
+)
+
+// addRun inserts a run of a workflow of three steps, each after the one before, and starts it.
+func addRun(t *testing.T, st *store.Store, f dts.Fence) (run *dts.Task, steps []*dts.Task) {
+	t.Helper()
+	w := dts.Workflow{Name: "run", Steps: make([]dts.Step, 3)}
+	for i, name := range []string{"a", "b", "c"} {
+		w.Steps[i].Spec = dts.Spec{Name: name, TargetType: dts.Command, TargetConfig: []byte(`{"argv":["true"]}`)}
+		if i > 0 {
+			w.Steps[i].DependsOn = []dts.StepDependsOn{{Step: w.Steps[i-1].Name}}
+		}
+	}
+	run = task(t, func(k *dts.Task) { k.Spec = w.Spec() })
+	insert(t, st, run)
+	steps, err := run.StepTasks(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := *run
+	n.StartedAt = now
+	if err := st.StartRun(ctx, f, run, &n, steps); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.StartRun(ctx, f, run, &n, steps); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("started twice: %v", err)
+	}
+	return run, steps
+}
+
+func read(t *testing.T, st *store.Store, id string) *dts.Task {
+	t.Helper()
+	k, err := st.Task(ctx, dts.DefaultTenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// end makes tasks that wait CANCELLED at a time.
+func end(t *testing.T, st *store.Store, f dts.Fence, at time.Time, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		k := read(t, st, id)
+		n := *k
+		n.Status, n.CompletedAt, n.Unresolved = dts.Cancelled, at, 0
+		if err := st.Change(ctx, f, []dts.Change{{Old: k, New: &n}}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRunWaitsForItsSteps: for all of them, and again for one that is retried, also when it could end.
+func TestRunWaitsForItsSteps(t *testing.T) {
+	st, _, f := open(t)
+	run, steps := addRun(t, st, f)
+	if got := read(t, st, run.ID); got.Unresolved != 3 || got.Attempts != 1 || !got.StartedAt.Equal(now) {
+		t.Errorf("it waits for %d, %+v", got.Unresolved, got)
+	}
+	if got := read(t, st, steps[1].ID); got.Unresolved != 1 || got.WorkflowID != run.ID || got.Step != "b" {
+		t.Errorf("a step is %+v", got)
+	}
+	end(t, st, f, now, steps[2].ID, steps[1].ID, steps[0].ID)
+	ready := read(t, st, run.ID)
+	if ready.Unresolved != 0 || ready.Status != dts.Pending {
+		t.Errorf("it waits for %d and is %s", ready.Unresolved, ready.Status)
+	}
+	a := read(t, st, steps[0].ID)
+	again := *a
+	again.Status, again.CompletedAt = dts.Pending, time.Time{}
+	if err := st.Change(ctx, f, []dts.Change{{Old: a, New: &again, Again: []dts.Dependency{}}}, now); err != nil {
+		t.Fatal(err)
+	}
+	over := *ready
+	over.Status, over.CompletedAt = dts.Failed, now
+	if err := st.Change(ctx, f, []dts.Change{{Old: ready, New: &over, Resolved: true}}, now); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("a run that waits for a step again was ended: %v", err)
+	}
+	if got := read(t, st, run.ID); got.Unresolved != 1 || got.Status != dts.Pending {
+		t.Errorf("it waits for %d and is %s", got.Unresolved, got.Status)
+	}
+}
+
+// TestRetentionOfRuns: steps stay as long as their run, and go with it, as many rows as they are.
+func TestRetentionOfRuns(t *testing.T) {
+	st, _, f := open(t)
+	first, steps := addRun(t, st, f)
+	end(t, st, f, now, steps[2].ID, steps[1].ID, steps[0].ID)
+	second, others := addRun(t, st, f)
+	end(t, st, f, now, others[2].ID, others[1].ID, others[0].ID)
+	all := dts.Cut{TenantID: dts.DefaultTenant, Before: now.Add(time.Hour), Through: now.Add(time.Hour)}
+	d, err := st.DeleteFinished(ctx, all, now, 10)
+	if err != nil || d.Deleted != nil || left(t, st) != "run, a, b, c, run, a, b, c" {
+		t.Errorf("%+v, %v: %s", d, err, left(t, st))
+	}
+	end(t, st, f, now.Add(time.Minute), first.ID, second.ID)
+	few := all
+	few.Before, few.Rows = time.Time{}, 2
+	if d, err = st.DeleteFinished(ctx, few, now, 10); err != nil || len(d.Deleted) != 4 || left(t, st) != "run, a, b, c" {
+		t.Errorf("%+v, %v: %s", d, err, left(t, st))
+	}
+	for _, k := range d.Deleted {
+		if k.Rows != 1 || k.Bytes < 400 || k.Bytes > 1500 {
+			t.Errorf("%+v", k)
+		}
+	}
+	if d, err = st.DeleteFinished(ctx, all, now, 10); err != nil || len(d.Deleted) != 4 || left(t, st) != "" {
+		t.Errorf("%+v, %v: %s", d, err, left(t, st))
+	}
+}
+
+// TestStepsAreFoundByTheirRun, and not by looking through all tasks.
+func TestStepsAreFoundByTheirRun(t *testing.T) {
+	db := &asked{Backend: openSQLite(t)}
+	st := store.New(db, store.Options{})
+	defer st.Close()
+	k := &dts.Task{ID: "k", TenantID: dts.DefaultTenant, WorkflowID: "r", Inputs: []string{"a"}}
+	for name, ask := range map[string]func() error{
+		"Steps":     func() error { _, err := st.Steps(ctx, dts.DefaultTenant, "r"); return err },
+		"StepEdges": func() error { _, err := st.StepEdges(ctx, "r"); return err },
+		"Inputs":    func() error { _, err := st.Inputs(ctx, k, 10); return err },
+		"Tasks": func() error {
+			_, err := st.Tasks(ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, WorkflowID: "r", Limit: 10})
+			return err
+		},
+	} {
+		db.queries = nil
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range db.queries {
+			rows, err := db.Backend.Query(ctx, store.OwnWrites, store.Stmt{SQL: "EXPLAIN QUERY PLAN " + q.SQL, Args: q.Args})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rows.Next() {
+				var id, parent, unused int
+				var step string
+				if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+					t.Fatal(err)
+				}
+				if step == "SCAN tasks" || strings.HasPrefix(step, "SCAN p") || strings.HasPrefix(step, "SCAN d") {
+					t.Errorf("%s: %s", name, step)
+				}
+			}
+			if err := rows.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
