@@ -78,8 +78,11 @@ type backupRounds struct {
 // backupSpan is a time in which fires are looked at.
 type backupSpan struct {
 	from, to time.Time
-	backup   bool
+	way      int // in which a backup was made meanwhile, of backupWays
 }
+
+// backupWays are the ways in which a round makes its backup.
+var backupWays = [...]string{"none", "dts backup", "a task", "dts backup, after one that was killed"}
 
 func newBackupRounds(t *testing.T, bin string, fires *backupFires) *backupRounds {
 	b := &backupRounds{
@@ -174,7 +177,7 @@ func (b *backupRounds) round(n int, full bool) {
 	sleeper := b.startSleeper()
 	quiet := time.Now()
 	time.Sleep(b.took)
-	b.spans = append(b.spans, backupSpan{quiet, time.Now(), false})
+	b.spans = append(b.spans, backupSpan{quiet, time.Now(), 0})
 
 	b.load.mu.Lock()
 	before := maps.Clone(b.load.acked)
@@ -182,7 +185,7 @@ func (b *backupRounds) round(n int, full bool) {
 	from := time.Now()
 	file := b.backUp(n)
 	b.took = time.Since(from)
-	b.spans = append(b.spans, backupSpan{from, time.Now(), true})
+	b.spans = append(b.spans, backupSpan{from, time.Now(), 1 + n%3})
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the backup: %v, %v", info, err)
 	}
@@ -238,12 +241,12 @@ func (b *backupRounds) startSleeper() (pid int) {
 func (b *backupRounds) backUp(n int) (file string) {
 	t := b.t
 	file = filepath.Join(t.TempDir(), fmt.Sprintf("backup-%d.db", n))
-	switch n % 3 {
-	case 0:
+	switch 1 + n%3 {
+	case 1:
 		if out, err := b.dts("backup", file, "--data", b.server.data); err != nil {
 			t.Fatalf("backup: %v\n%s", err, out)
 		}
-	case 1: // as a task
+	case 2: // as a task
 		dir := t.TempDir()
 		made, err := b.api().CreateTask(t.Context(), api.TaskRequest{Spec: dts.Spec{TargetType: dts.Backup, TargetConfig: []byte(`{"dir":"` + dir + `"}`)}})
 		if err != nil {
@@ -259,7 +262,7 @@ func (b *backupRounds) backUp(n int) (file string) {
 			t.Fatalf("the task is %s, %s; there are %v", task.Status, task.LastError, list)
 		}
 		file = list[0]
-	case 2: // after one that was killed
+	case 3: // after one that was killed
 		cmd := b.command("backup", file, "--data", b.server.data)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
