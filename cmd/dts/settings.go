@@ -41,6 +41,7 @@ func serverSettings() []serverSetting {
 		fixed("rqlite_ca", func(o *serverOptions) string { return o.RQLite.CAFile }),
 		fixed("rqlite_cert", func(o *serverOptions) string { return o.RQLite.CertFile }),
 		fixed("rqlite_key", func(o *serverOptions) string { return o.RQLite.KeyFile }),
+		fixed("public_url", func(o *serverOptions) string { return o.PublicURL }),
 		fixed("advertise", func(o *serverOptions) string { return o.Advertise }),
 		fixed("cpu_budget", func(o *serverOptions) string { return fmt.Sprintf("%g", o.CPUBudget) }),
 		fixed("memory_budget", func(o *serverOptions) string { return fmt.Sprintf("%dM", o.MemoryBudgetMB) }),
