@@ -118,6 +118,15 @@ func (t taskRow) Waits() string {
 	return "waits for " + strconv.Itoa(t.Unresolved) + " other tasks"
 }
 
+// Timed reports whether it is known how long the task has run: the job of a PING that has reported no start may have taken
+// any time.
+func (t taskRow) Timed() bool {
+	return !t.StartedAt.IsZero() && (t.TargetType != dts.Ping || t.Took() > pingJudged)
+}
+
+// pingJudged is what a judgement takes at most.
+const pingJudged = 50 * time.Millisecond
+
 // Took is how long the task has run, retries included; 0 when it has not started.
 func (t taskRow) Took() time.Duration {
 	switch {

@@ -29,22 +29,26 @@ func taskFacts(t *dts.Task) []pair {
 	return list
 }
 
+// retryText says how often a task is tried again.
+func retryText(s dts.Spec) string {
+	if s.Retry.MaxAttempts <= 1 {
+		return "none"
+	}
+	text := strconv.Itoa(s.Retry.MaxAttempts) + " attempts, " + backoffText(s.Retry)
+	if words := s.Retry.On.Words(); words != "" {
+		text += "; only after " + words
+	}
+	return text
+}
+
 // specFacts are the settings that tasks and recurring tasks share. Those left at their default are
 // not worth a line.
 func specFacts(s dts.Spec) []pair {
-	if s.TargetType == dts.WorkflowRun {
-		return plainFacts(s, nil) // its steps have limits
+	switch s.TargetType {
+	case dts.WorkflowRun, dts.Ping: // the steps of the one have limits; the other is judged once, in no time
+		return plainFacts(s, nil)
 	}
-	list := []pair{{"Timeout", duration(s.Timeout()) + " for each attempt"}}
-	retry := "none"
-	if s.Retry.MaxAttempts > 1 {
-		retry = strconv.Itoa(s.Retry.MaxAttempts) + " attempts, " + backoffText(s.Retry)
-		if words := s.Retry.On.Words(); words != "" {
-			retry += "; only after " + words
-		}
-	}
-	list = append(list, pair{"Retries", retry})
-	return plainFacts(s, list)
+	return plainFacts(s, []pair{{"Timeout", duration(s.Timeout()) + " for each attempt"}, {"Retries", retryText(s)}})
 }
 
 // plainFacts appends those that everything has.

@@ -1,0 +1,39 @@
+package ui
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"dts"
+)
+
+// The page of a job that dts does not run has its URL and what it has reported, and no button that would start it.
+func TestPings(t *testing.T) {
+	s := newSite(t)
+	s.h.PingURL = func(_ *http.Request, id string) string { return "https://dts.example.com/ping/KEY-OF-" + id }
+	spec := dts.Spec{Name: "nightly-backup", TargetType: dts.Ping, TargetConfig: []byte(`{"grace_seconds":1800,"max_runtime_seconds":14400}`)}
+	rt := s.addRecurring(spec, dts.Schedule{Cron: "0 3 * * *", TimeZone: "Europe/Berlin"}, func(r *dts.RecurringTask) { r.CatchUpMode = dts.SkipMissed })
+	d := s.get("/ui/recurring/"+rt.ID, 200)
+	d.want("Runs nothing: a job elsewhere reports within 30 min after each instant, or within 4 h after it has reported its start.",
+		"No report has come yet.", "must report by 03:30:00", "Missed runs are skipped: nobody listened")
+	if d.id("ping-url").text() != "https://dts.example.com/ping/KEY-OF-"+rt.ID {
+		t.Errorf("the URL is %q", d.id("ping-url").text())
+	}
+	if d.has("do-trigger") || d.has("do-backfill") {
+		t.Error("there is a button that would start the job")
+	}
+	code := 3
+	s.pings = map[string][]*dts.PingRecord{rt.ID: {
+		{Kind: dts.PingFailure, ExitCode: &code, ReceivedAt: testNow.Add(-time.Hour), ScheduledAt: testNow.Add(-2 * time.Hour), Source: "192.0.2.7", Body: "<script>no space</script>" + strings.Repeat("x", 5000)},
+		{Kind: dts.PingStart, ReceivedAt: testNow.Add(-2 * time.Hour)},
+	}}
+	d = s.get("/ui/recurring/"+rt.ID, 200)
+	row := d.row("192.0.2.7")
+	row.want("exit code 3", "<script>no space</script>")
+	if n := len(row.text()); n > 500 {
+		t.Errorf("a report takes %d bytes of the page", n)
+	}
+	d.row("no run").want("start")
+}
