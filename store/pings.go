@@ -42,8 +42,8 @@ func (s *Store) AddPing(ctx context.Context, p *dts.PingRecord) error {
 
 const selectPing = `SELECT tenant_id, recurring_task_id, received_at, ping_id, kind, exit_code, scheduled_at, source, body, body_bytes FROM pings `
 
-func (s *Store) pings(ctx context.Context, op string, st Stmt) (list []*dts.PingRecord, err error) {
-	err = s.query(ctx, op, OwnWrites, st, func(r scanner) error {
+func (s *Store) pings(ctx context.Context, op string, level Level, st Stmt) (list []*dts.PingRecord, err error) {
+	err = s.query(ctx, op, level, st, func(r scanner) error {
 		var p dts.PingRecord
 		var received int64
 		var code sql.NullInt64
@@ -64,13 +64,14 @@ func (s *Store) pings(ctx context.Context, op string, st Stmt) (list []*dts.Ping
 
 // Pings returns the newest pings of a recurring task, newest first.
 func (s *Store) Pings(ctx context.Context, tenant, recurringID string, limit int) ([]*dts.PingRecord, error) {
-	return s.pings(ctx, "read pings", Stmt{selectPing + `WHERE recurring_task_id = ? AND tenant_id = ? ORDER BY received_at DESC, ping_id DESC LIMIT ?`,
+	return s.pings(ctx, "read pings", OwnWrites, Stmt{selectPing + `WHERE recurring_task_id = ? AND tenant_id = ? ORDER BY received_at DESC, ping_id DESC LIMIT ?`,
 		[]any{recurringID, tenant, limit}})
 }
 
-// PingsFor returns the pings that count for an instant of a recurring task, the oldest first.
+// PingsFor returns the pings that count for an instant of a recurring task, the oldest first, also those that another server
+// has just taken in.
 func (s *Store) PingsFor(ctx context.Context, recurringID string, instant time.Time) ([]*dts.PingRecord, error) {
-	list, err := s.pings(ctx, "read pings of a run", Stmt{selectPing + `WHERE recurring_task_id = ? ORDER BY received_at, ping_id LIMIT ?`,
+	list, err := s.pings(ctx, "read pings of a run", Linearizable, Stmt{selectPing + `WHERE recurring_task_id = ? ORDER BY received_at, ping_id LIMIT ?`,
 		[]any{recurringID, dts.MaxPings}})
 	return slices.DeleteFunc(list, func(p *dts.PingRecord) bool { return !p.ScheduledAt.Equal(instant) }), err
 }

@@ -55,8 +55,13 @@ func (p *pingReports) Report(ctx context.Context, recurringID string, rec *dts.P
 	if !expected || r.Status == dts.Paused || next.WaitsFor != "" {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout) // the job may have hung up
+	defer cancel()
 	return p.act(ctx, next, rec)
 }
+
+// actTimeout is how long a job waits for its report to have an effect, at most.
+const actTimeout = 5 * time.Second
 
 // act lets a run be judged at once that a report decides, and one that has started when it must have ended. What cannot be
 // judged now is judged at the end of the grace, by the same reports.

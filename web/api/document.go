@@ -51,7 +51,7 @@ func (h *Handler) document(r *route) *huma.Operation {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: "name", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}})
 	}
 	for _, p := range r.params {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.doc, Schema: p.schema})
+		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.doc, Required: p.in == "path", Schema: p.schema})
 	}
 	if r.body != nil {
 		op.RequestBody = &huma.RequestBody{Required: !r.bodyOptional,

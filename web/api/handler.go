@@ -88,6 +88,9 @@ func New(o Options) (*Handler, error) {
 	for _, r := range h.routes() {
 		h.handle(r)
 	}
+	for _, r := range pingRoutes() {
+		h.huma.OpenAPI().AddOperation(h.document(&r))
+	}
 	h.mux.HandleFunc("/", h.noRoute)
 	return h, nil
 }
