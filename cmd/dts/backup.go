@@ -61,6 +61,9 @@ func (a *app) backup(c *cli.Context) error {
 		return err
 	}
 	defer l.Close()
+	if !l.remote() {
+		lowerPriority()
+	}
 	if toOutput {
 		return a.fetchBackup(c.Context, l, a.out, func(int64) error { return nil })
 	}
