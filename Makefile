@@ -87,7 +87,7 @@ packages: build cross ## build .deb packages and tarballs into bin/packages, wit
 	bin/dts completion fish >bin/share/completions/dts.fish
 	go build -C packages -trimpath -o ../bin/make-packages . && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 	bin/make-packages -version '$(VERSION)' -commit '$(COMMIT)' -maintainer '$(MAINTAINER)' $(PLATFORMS)
-	@cd bin/packages && sha256sum -c --quiet SHA256SUMS && ls -sh1
+	@ls -sh1 bin/packages
 
 test-packages: ## install bin/packages/*.deb in a copy of this machine (Debian, as root), and use and remove it
 	packages/test
