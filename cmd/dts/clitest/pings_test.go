@@ -1,84 +1,13 @@
 package clitest
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
-
-// pingServer is `dts serve`, as a process of its own, and its log.
-type pingServer struct {
-	t   *testing.T
-	env []string
-	cmd *exec.Cmd
-	log lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (s *pingServer) start(args ...string) {
-	s.t.Helper()
-	s.cmd = exec.Command("dts", append([]string{"serve", "--listen", "127.0.0.1:0", "--quiet", "--log-level", "debug"}, args...)...)
-	s.cmd.Env, s.cmd.Stderr = s.env, &s.log
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		check := exec.Command("dts", "status")
-		check.Env = s.env
-		if check.Run() == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("no server answers within 30 s\n%s", s.log.String())
-		}
-	}
-}
-
-func (s *pingServer) stop() {
-	s.t.Helper()
-	s.cmd.Process.Signal(os.Interrupt)
-	if err := s.cmd.Wait(); err != nil {
-		s.t.Errorf("the server: %v\n%s", err, s.log.String())
-	}
-}
-
-// dts runs the program and reads what it prints into v.
-func (s *pingServer) dts(v any, args ...string) {
-	s.t.Helper()
-	cmd := exec.Command("dts", args...)
-	cmd.Env = s.env
-	out, err := cmd.CombinedOutput()
-	if err == nil && v != nil {
-		err = json.Unmarshal(out, v)
-	}
-	if err != nil {
-		s.t.Fatalf("dts %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-}
 
 // shown is what the test reads of dts show --json.
 type shown struct {
@@ -97,8 +26,7 @@ type shown struct {
 
 // A job reports to a real server as curl would: from any host name, through the stop of the server, and no key is logged.
 func TestPings(t *testing.T) {
-	dir := t.TempDir()
-	s := &pingServer{t: t, env: append(os.Environ(), "HOME="+dir, "DTS_DATA="+filepath.Join(dir, "data"), "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR="+dir, "TZ=UTC")}
+	s := newServer(t)
 	s.start()
 	var added struct {
 		PingURL string `json:"ping_url"`
