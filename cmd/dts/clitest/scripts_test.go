@@ -1,7 +1,11 @@
 package clitest
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +91,7 @@ func runScripts(t *testing.T, glob string) {
 			}
 			return os.Geteuid() == 0, nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"ready": ready},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"ready": ready, "post": post},
 	})
 }
 
@@ -102,5 +106,32 @@ func ready(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("no server answers within 30 s")
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// post sends a file to the server of $DTS_DATA, as JSON and with the script's directory for @WORK@: post PATH FILE.
+func post(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: post PATH FILE")
+	}
+	socket := filepath.Join(ts.Getenv("DTS_DATA"), "dts.sock")
+	if _, err := os.Stat(socket); err != nil { // its path is too long for a socket
+		found, _ := filepath.Glob(filepath.Join(ts.Getenv("XDG_RUNTIME_DIR"), "*.sock"))
+		if len(found) != 1 {
+			ts.Fatalf("the server's socket is not there: %v", err)
+		}
+		socket = found[0]
+	}
+	c := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}}
+	answer, err := c.Post("http://localhost"+args[0], "application/json", strings.NewReader(strings.ReplaceAll(ts.ReadFile(args[1]), "@WORK@", ts.Getenv("WORK"))))
+	ts.Check(err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	if answer.StatusCode/100 != 2 {
+		ts.Fatalf("POST %s: %s: %s", args[0], answer.Status, body)
 	}
 }
