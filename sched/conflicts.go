@@ -36,6 +36,9 @@ type shared struct {
 
 // sharedBy is what a run has while it runs. What else tasks share becomes one more line here.
 func (s *Scheduler) sharedBy(tenant string, spec *dts.Spec, shard int) []shared {
+	if spec.TargetType == dts.WorkflowRun {
+		return nil // it only waits for its steps
+	}
 	where := ""
 	if !s.alone() {
 		where = " of server " + s.members.placement.Load().Holders[shard]
@@ -69,7 +72,7 @@ type span struct{ from, to time.Time }
 // and of new recurring tasks a second, and to start when they are due, or when a blackout ends.
 //
 // It looks at the next 20,000 instants of each recurring task at most, and at a million in all, fewer where there are many
-// blackouts: of a task of every second those of the first five hours. Retries, triggers, and @reboot, whose times nobody knows, are left out.
+// blackouts: of a task of every second those of the first five hours. Retries, triggers, @reboot and the steps of workflows, whose times nobody knows, are left out.
 func (s *Scheduler) Conflicts(ctx context.Context, tenant string, from, to time.Time) ([]dts.Conflict, error) {
 	now := s.clock.now()
 	if from.Before(now) {

@@ -446,3 +446,16 @@ func TestRecurringWorkflowReplanned(t *testing.T) {
 		}
 	})
 }
+
+// TestConflictsOfWorkflows: a run takes nothing that others need.
+func TestConflictsOfWorkflows(t *testing.T) {
+	inWorld(t, func(o *sched.Options) { o.HTTPSlots = 1 }, func(w *world) {
+		for range 3 {
+			w.every("0 * * * *", func(r *dts.RecurringTask) { r.Spec = w.workflow("a", "b<a") })
+		}
+		list, err := w.s.Conflicts(w.ctx, dts.DefaultTenant, time.Time{}, time.Time{})
+		if err != nil || len(list) > 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
