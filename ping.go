@@ -91,6 +91,9 @@ func checkPing(f *fieldErrors, s *Spec) {
 	}
 }
 
+// onlyRecurringPing is what is said of a PING that nothing expects.
+const onlyRecurringPing = "PING is for recurring tasks: it expects a report at each instant of a schedule"
+
 // normalizePing checks what of a recurring task does not go with PING. What was missed because no server was there to hear
 // the job says nothing about it: it is skipped, unless asked for otherwise.
 func (r *RecurringTask) normalizePing(f *fieldErrors) {

@@ -48,7 +48,17 @@ func TestPingRefused(t *testing.T) {
 		checkField(t, ping(x.config, x.edit).Normalize(), x.field)
 	}
 	once := &dts.Task{Spec: dts.Spec{TargetType: dts.Ping, TargetConfig: []byte(`{}`)}}
-	checkField(t, once.Normalize(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), "target_type")
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	checkField(t, once.Normalize(now), "target_type")
+
+	kind := dts.Ping
+	patch := dts.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{TargetType: &kind, TargetConfig: []byte(`{}`), Retry: &dts.Retry{MaxAttempts: 1}}}
+	command := &dts.Task{Spec: dts.Spec{TargetType: dts.Command, TargetConfig: []byte(`{"argv":["true"]}`)}}
+	if err := command.Normalize(now); err != nil {
+		t.Fatal(err)
+	}
+	_, err := patch.Apply(command, now)
+	checkField(t, err, "target_type")
 }
 
 // checkField reports an error that is not about the field, or about more.

@@ -251,6 +251,9 @@ func (p *TaskPatch) Apply(t *Task, now time.Time) (*Task, error) {
 		n.MaxAttempts = n.Retry.MaxAttempts
 	}
 	var f fieldErrors
+	if n.TargetType == Ping && n.RecurringTaskID == "" {
+		f.add("target_type", onlyRecurringPing)
+	}
 	if p.RunAt != nil {
 		at := Micros(*p.RunAt)
 		checkRunAt(&f, "run_at", at, now)

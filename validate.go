@@ -98,7 +98,7 @@ func (t *Task) Normalize(now time.Time) error {
 	now = Micros(now)
 	f.merge("", t.Spec.Normalize())
 	if t.TargetType == Ping {
-		f.add("target_type", "PING is for recurring tasks: it expects a report at each instant of a schedule")
+		f.add("target_type", onlyRecurringPing)
 	}
 	if t.RunAt.IsZero() {
 		t.RunAt = now

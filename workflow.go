@@ -185,6 +185,10 @@ func checkStep(f *fieldErrors, at string, i int, step *Step, run *Spec) {
 		f.add(stepField(at, i, "target_type"), "is WORKFLOW; a step cannot be a workflow itself")
 		return
 	}
+	if spec.TargetType == Ping {
+		f.add(stepField(at, i, "target_type"), onlyRecurringPing)
+		return
+	}
 	spec.inherit(run)
 	f.merge(stepField(at, i, ""), spec.Normalize())
 	checkInputs(f, stepField(at, i, ""), &spec, step.Inputs)

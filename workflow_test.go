@@ -68,6 +68,7 @@ func TestWorkflowNormalize(t *testing.T) {
 		{"inputs of nobody", with(wf("a", "b<a"), func(s []dts.Step) { s[1].Inputs = []string{"x"} }), `steps[1].inputs[0]: "x" is not a step`},
 		{"inputs that are one variable", with(wf("a.b", "a-b", "c<a.b,a-b"), func(s []dts.Step) { s[2].Inputs = []string{"a.b", "a-b"} }), "are both DTS_OUTPUT_A_B"},
 		{"a workflow in it", with(wf("a"), func(s []dts.Step) { s[0].TargetType = dts.WorkflowRun }), "a step cannot be a workflow itself"},
+		{"a step that expects a ping", parseSteps(t, `[{"name":"a","target_type":"PING","target_config":{}}]`), `steps[0].target_type: PING is for recurring tasks`},
 		{"holes without inputs", parseSteps(t, `[{"name":"a","target_type":"HTTP_CALLBACK","target_config":{"url":"http://h/","body":"{{outputs.x}}"}}]`), ""},
 		{"a hole that is no input", parseSteps(t, `[{"name":"a","target_type":"COMMAND","target_config":{"argv":["true"]}},
 			{"name":"b","target_type":"HTTP_CALLBACK","target_config":{"url":"http://h/","body":"{{ outputs.x }}"},"depends_on":["a"],"inputs":["a"]}]`), `steps[1].target_config.body: {{ outputs.x }} names an output that is not among the inputs`},
