@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,13 @@ func (p *ciPlan) list(list []*taskfile.Task, of *taskfile.Workflow, wanted func(
 		if of != nil {
 			name.workflow = of.Name
 		}
+		if t.TargetType == dts.Backup || t.TargetType == dts.Ping {
+			if slices.ContainsFunc(list, func(o *taskfile.Task) bool { return wanted(o) && dependsOn(o, t.Name) }) {
+				return usagef("%s: a %s needs a server, and others depend on it: choose what runs with --only", name, t.TargetType)
+			}
+			p.idle = append(p.idle, ciIdle{name, "a " + string(t.TargetType) + " needs a server"})
+			continue
+		}
 		if t.Scheduled() && !p.until.IsZero() {
 			if err := p.schedule(t, name, now); err != nil {
 				return err
@@ -145,11 +153,20 @@ func (p *ciPlan) list(list []*taskfile.Task, of *taskfile.Workflow, wanted func(
 	return nil
 }
 
+func dependsOn(t *taskfile.Task, name string) bool {
+	return slices.ContainsFunc(t.DependsOn, func(d taskfile.Dependency) bool { return d.Name == name })
+}
+
 // workflow adds a workflow that fires by its schedule.
 func (p *ciPlan) workflow(w *taskfile.Workflow, wanted func(*taskfile.Task) bool, at *int, now time.Time) error {
 	target, err := w.Spec.Workflow()
 	if err != nil {
 		return err
+	}
+	for _, s := range w.Steps {
+		if s.TargetType == dts.Backup && wanted(s) {
+			return usagef("%s/%s: a BACKUP needs a server: choose what runs with --only", w.Name, s.Name)
+		}
 	}
 	var steps []dts.Step
 	made, err := p.recur(w.Recurring, ciName{task: w.Name, at: *at + 1}, now, func(r *dts.RecurringTask) bool {
