@@ -75,6 +75,9 @@ func (a *app) spec(c *cli.Context, remote bool, n *addition) (dts.Spec, error) {
 	default:
 		return s, usagef("there is nothing to run: give -- COMMAND, --shell LINE, --url U or --backup DIR; or --ping, for a job that something else runs")
 	}
+	if err == nil && s.TargetType != dts.Backup {
+		err = onlyFor("--backup", c, backupFlags)
+	}
 	if err != nil {
 		return s, err
 	}
