@@ -3,6 +3,7 @@ package sched
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dts"
@@ -34,6 +35,15 @@ func (s *Scheduler) openParents(ctx context.Context, t *dts.Task) ([]dts.GraphTa
 			list = append(list, p)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b dts.GraphTask) int { // what runs says most
+		switch {
+		case a.Status == b.Status || a.Status != dts.Running && b.Status != dts.Running:
+			return 0
+		case a.Status == dts.Running:
+			return -1
+		}
+		return 1
+	})
 	return list, nil
 }
 

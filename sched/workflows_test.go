@@ -459,3 +459,24 @@ func TestConflictsOfWorkflows(t *testing.T) {
 		}
 	})
 }
+
+// TestWhyWorkflow: what a run waits for, and what became of it.
+func TestWhyWorkflow(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.run.behave(failsFor(time.Minute, "b"))
+		run := w.addRun("a", "b<a", "c<b")
+		why := func(want string) {
+			t.Helper()
+			got, err := w.s.Why(w.ctx, dts.DefaultTenant, run.ID, time.Time{})
+			if err != nil || !strings.HasPrefix(got.Answer, want) {
+				t.Errorf("%q, %v; want %q", got.Answer, err, want)
+			}
+		}
+		w.settle(30 * time.Second)
+		why("It has been running for 30 s, since Sat 2000-01-01 00:00:00 UTC, and waits for 3 steps of its workflow: a (RUNNING), ")
+		w.settle(time.Minute)
+		why("It has been running for 1 m 30 s, since Sat 2000-01-01 00:00:00 UTC, and waits for 2 steps of its workflow: b (RUNNING) and c (PENDING).")
+		w.settle(time.Minute)
+		why("It failed at Sat 2000-01-01 00:02:00 UTC, after 2 m: the step b FAILED: answered 500.")
+	})
+}
