@@ -415,7 +415,9 @@ func (x *chaos) attempt(m *member, ctx context.Context, j dts.Job) dts.Outcome {
 	}
 	var others []*attempt
 	for _, o := range x.runs {
-		same := o.task.ID == j.Task.ID || o.task.Overlap == dts.OverlapSkip && j.Task.Origin == dts.OriginSchedule && j.Number == 1 && o.task.RecurringTaskID == j.Task.RecurringTaskID
+		// What starts by hand at the very instant may be called first: it was decided about later.
+		together := o.from.Equal(now) && o.task.Origin != dts.OriginSchedule
+		same := o.task.ID == j.Task.ID || !together && o.task.Overlap == dts.OverlapSkip && j.Task.Origin == dts.OriginSchedule && j.Number == 1 && o.task.RecurringTaskID == j.Task.RecurringTaskID
 		if o.to.IsZero() && same {
 			others = append(others, o)
 		}
@@ -431,8 +433,8 @@ func (x *chaos) attempt(m *member, ctx context.Context, j dts.Job) dts.Outcome {
 		over := !o.to.IsZero()
 		x.mu.Unlock()
 		if !over && n.State.Runs() && n.Incarnation == o.incarnation {
-			x.t.Errorf("%s starts attempt %d of task %s of %q at %v while %s, which lives, runs attempt %d of task %s since %v", m.id, j.Number, j.Task.ID,
-				j.Task.RecurringTaskID, now.Sub(x.began), o.m.id, o.number, o.task.ID, now.Sub(o.from))
+			x.t.Errorf("%s starts attempt %d of task %s (%s) of %q at %v while %s, which lives, runs attempt %d of task %s (%s) since %v", m.id, j.Number, j.Task.ID, j.Task.Origin,
+				j.Task.RecurringTaskID, now.Sub(x.began), o.m.id, o.number, o.task.ID, o.task.Origin, now.Sub(o.from))
 		}
 	}
 
