@@ -85,7 +85,11 @@ func (a *app) commands() *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // run prints and exits
 		OnUsageError:              a.usageError,
 		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
+			switch name := c.Args().First(); name {
+			case "":
+			case "help": // of a command, as other programs have it
+				return c.App.RunContext(c.Context, append(append([]string{c.App.Name}, c.Args().Tail()...), "--help"))
+			default:
 				text := fmt.Sprintf("there is no command %q", name)
 				if near := cli.SuggestCommand(c.App.Commands, name); near != "" {
 					text += "; " + strings.ToLower(near[:1]) + near[1:]
