@@ -458,6 +458,51 @@ func questions(t *testing.T) (list []question) {
 	ask("Cascade", func(st *store.Store, f dts.Fence) (any, error) { return st.Cascade(ctx, f, now.Add(time.Hour)) })
 	graph()
 	read()
+	w := dts.Workflow{Name: "it's", Steps: make([]dts.Step, 2)}
+	w.Steps[0].Spec = dts.Spec{Name: "a", TargetType: dts.Command, TargetConfig: []byte(`{"argv":["true"]}`)}
+	w.Steps[1].Spec = dts.Spec{Name: "b", TargetType: dts.Command, TargetConfig: []byte(`{"argv":["true"]}`)}
+	w.Steps[1].DependsOn = []dts.StepDependsOn{{Step: "a"}}
+	run := task(t, func(k *dts.Task) { k.Spec = w.Spec() })
+	steps, err := run.StepTasks(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert(run)
+	for range 2 { // the second is refused: it has started
+		ask("StartRun", func(st *store.Store, f dts.Fence) (any, error) {
+			old, n, copies := clone(run), clone(run), []*dts.Task{clone(steps[0]), clone(steps[1])}
+			n.StartedAt = now
+			return none(st.StartRun(ctx, f, old, n, copies))
+		})
+	}
+	attempt(steps[0], 1, false, dts.Failed) // with output
+	ask("Steps", func(st *store.Store, _ dts.Fence) (any, error) { return st.Steps(ctx, tenant, run.ID) })
+	ask("StepEdges", func(st *store.Store, _ dts.Fence) (any, error) { return st.StepEdges(ctx, run.ID) })
+	for _, limit := range []int{10, 200_000} {
+		ask("Inputs", func(st *store.Store, _ dts.Fence) (any, error) { return st.Inputs(ctx, steps[1], limit) })
+	}
+	for range 2 { // the first one's proposal stands
+		ask("PingSecret", func(st *store.Store, _ dts.Fence) (any, error) { return st.PingSecret(ctx, "one's") })
+		ask("PingSecret", func(st *store.Store, _ dts.Fence) (any, error) { return st.PingSecret(ctx, "two") })
+	}
+	for i, kind := range []dts.PingKind{dts.PingStart, dts.PingFailure, dts.PingSuccess} {
+		p := &dts.PingRecord{ID: dts.NewID(now), TenantID: tenant, RecurringTaskID: rec.ID, ReceivedAt: now.Add(time.Duration(i) * time.Second), Kind: kind,
+			Source: "127.0.0.1", Body: "x'AB' ü\n", BodyBytes: 9}
+		if kind == dts.PingFailure {
+			p.ExitCode, p.ScheduledAt = &code, now
+		}
+		for range 2 { // sent again
+			ask("AddPing", func(st *store.Store, _ dts.Fence) (any, error) { return none(st.AddPing(ctx, p)) })
+		}
+	}
+	ask("Pings", func(st *store.Store, _ dts.Fence) (any, error) { return st.Pings(ctx, tenant, rec.ID, 2) })
+	ask("PingsFor", func(st *store.Store, _ dts.Fence) (any, error) { return st.PingsFor(ctx, rec.ID, now) })
+	for _, id := range []string{rec.ID, using.ID} {
+		ask("Expected", func(st *store.Store, _ dts.Fence) (any, error) {
+			next, previous, err := st.Expected(ctx, id, now.Add(90*time.Minute))
+			return two(next, previous, err)
+		})
+	}
 	for n := range int64(2) {
 		ask("PutRetention", func(st *store.Store, _ dts.Fence) (any, error) {
 			return none(st.PutRetention(ctx, tenant, dts.Retention{Seconds: 1.5 * float64(n), Rows: n}, now, n))

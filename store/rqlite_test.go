@@ -33,6 +33,8 @@ var onRqlite = map[string]func(*testing.T){
 	"TestQueueStates":                TestQueueStates,
 	"TestClusterSecret":              TestClusterSecret,
 	"TestReplaceToken":               TestReplaceToken,
+	"TestPings":                      TestPings,
+	"TestPingSecret":                 TestPingSecret,
 	"TestLook":                       TestLook,
 	"TestDependencyTypes":            TestDependencyTypes,
 	"TestDependencyAll":              TestDependencyAll,
