@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,6 +39,7 @@ func withProgram(m *testing.M) int {
 		return 1
 	}
 	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // what is caught here is not ignored there, also below nohup
 	return m.Run()
 }
 
