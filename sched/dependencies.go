@@ -141,7 +141,8 @@ func (s *Scheduler) redepend(ctx context.Context, tenant, id string, c dts.Chang
 }
 
 // recall takes those tasks out of memory that wait again for others, because these are retried by the changes: they may be
-// claimed already, or wait for a slot. What somebody else has in his hands is left to him.
+// claimed already, or wait for a slot. What somebody else has in his hands is left to him. What runs goes on: it is seen to
+// that the store knows it before the others can end, and with that decide about it.
 func (s *Scheduler) recall(ctx context.Context, changes ...dts.Change) {
 	var retried []string
 	for _, c := range changes {
@@ -165,6 +166,7 @@ func (s *Scheduler) recall(ctx context.Context, changes ...dts.Change) {
 	if h.await(ctx) != nil {
 		return // the scheduler ends
 	}
+	s.awaitDisk(ctx, h.busy)
 	changed := map[string]*dts.Task{}
 	tasks, err := s.o.Store.TasksByID(ctx, h.taken) // as they are now that nobody else changes them
 	if err != nil {
@@ -174,4 +176,40 @@ func (s *Scheduler) recall(ctx context.Context, changes ...dts.Change) {
 		changed[t.ID] = t
 	}
 	s.release(h.taken, changed)
+}
+
+// awaitDisk waits until the starts of tasks that run are on the disk, or their ends.
+func (s *Scheduler) awaitDisk(ctx context.Context, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	found := make(chan []<-chan struct{}, 1)
+	s.in.post(func(l *loop) {
+		var list []<-chan struct{}
+		for _, id := range ids {
+			switch it := l.items[id]; {
+			case it == nil:
+			case it.state == running:
+				list = append(list, it.run.onDisk())
+			case it.state == recording:
+				done := make(chan struct{})
+				it.waiters = append(it.waiters, func() { close(done) })
+				list = append(list, done)
+			}
+		}
+		found <- list
+	})
+	select {
+	case list := <-found:
+		for _, done := range list {
+			select {
+			case <-done:
+			case <-ctx.Done():
+				return
+			case <-s.loopDone:
+				return
+			}
+		}
+	case <-s.loopDone:
+	}
 }

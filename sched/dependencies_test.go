@@ -304,6 +304,41 @@ func TestDependencyParentAgain(t *testing.T) {
 	})
 }
 
+// TestDependencyStartedJustNow: what has started a moment before its parent is retried goes on, whatever becomes of the parent: also
+// where its start, or its end, is not on the disk yet.
+func TestDependencyStartedJustNow(t *testing.T) {
+	for _, bulk := range []bool{false, true} {
+		for _, lasts := range []time.Duration{10 * time.Millisecond, 5 * time.Second} {
+			inWorld(t, nil, func(w *world) {
+				w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
+					if j.Task.Name == "parent" {
+						return fails(ctx, j)
+					}
+					return takes(lasts)(ctx, j)
+				})
+				parent := w.add(0, named("parent", func(t *dts.Task) { t.Retry.MaxAttempts = 1 }))
+				w.settle(time.Second)
+				child := w.add(time.Minute, named("child", after(parent), func(t *dts.Task) {
+					t.DependsOn[0].Type = dts.MustFail
+				}))
+				w.settle(time.Minute + 10*time.Millisecond)
+				w.run.behave(takes(0))
+				if bulk {
+					if _, err := w.s.Bulk(w.ctx, dts.BulkChange{Verb: dts.BulkRetry, Filter: dts.TaskFilter{TenantID: dts.DefaultTenant, IDs: []string{parent.ID}}}); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					w.do(parent.ID, dts.RetryNow)
+				}
+				w.settle(time.Minute)
+				if p, c := w.task(parent.ID), w.task(child.ID); p.Status != dts.Success || c.Status != dts.Success || c.Attempts != 1 {
+					t.Errorf("bulk %v, lasts %v: the parent is %s, the child %s (%s) after %d attempts", bulk, lasts, p.Status, c.Status, c.SkipReason, c.Attempts)
+				}
+			})
+		}
+	}
+}
+
 // TestDependencyAcrossServers: a parent at one server, its child at another: it starts at once when it is told, and within a
 // second when not; what is skipped is told where it lies.
 func TestDependencyAcrossServers(t *testing.T) {

@@ -105,7 +105,7 @@ func (r *run) begin() (began bool, full string) {
 	r.mu.Lock()
 	r.rec, r.shown = rec, first
 	show := startShown
-	if r.away {
+	if r.away || r.onStart != nil {
 		show = 0
 	}
 	r.show = time.AfterFunc(show, r.writeStart)
@@ -196,21 +196,31 @@ func (r *run) writeStart() {
 // before that, or its end, if it has ended. The channel is closed when that is so.
 func (r *run) handOver() <-chan struct{} {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.away = true
-	done := make(chan struct{})
-	switch {
-	case r.endOn || r.startOn && !r.ended:
+	r.mu.Unlock()
+	return r.onDisk()
+}
+
+// onDisk has the start of a run written now. The channel is closed when that is done; of a run that has ended, when its end is.
+func (r *run) onDisk() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.endOn || r.startOn && !r.ended {
+		done := make(chan struct{})
 		close(done)
-	case r.ended:
-		r.onEnd = done
-	default:
-		r.onStart = done
-		if r.show != nil && !r.shown {
-			r.show.Reset(0)
-		}
+		return done
 	}
-	return done
+	on := &r.onStart
+	if r.ended {
+		on = &r.onEnd
+	}
+	if *on == nil {
+		*on = make(chan struct{})
+	}
+	if !r.ended && r.show != nil && !r.shown {
+		r.show.Reset(0)
+	}
+	return *on
 }
 
 // written is told what of the run is on the disk, or was refused for good. nil: it has not begun, after all.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"dts"
@@ -16,12 +17,22 @@ import (
 // fakeBackups hands out a text as a backup, and then fails if it is to.
 type fakeBackups struct {
 	text   string
+	closed chan struct{} // one for each that was closed
+
+	mu     sync.Mutex
 	failed error // of a read
 	none   error // at the beginning
-	closed int
+}
+
+func (f *fakeBackups) fail(read, none error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed, f.none = read, none
 }
 
 func (f *fakeBackups) Backup(context.Context) (io.ReadCloser, int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.none != nil {
 		return nil, 0, f.none
 	}
@@ -34,7 +45,7 @@ func (f *fakeBackups) Backup(context.Context) (io.ReadCloser, int64, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{r, closer(func() { f.closed++ })}, size, nil
+	}{r, closer(func() { f.closed <- struct{}{} })}, size, nil
 }
 
 type errReader struct{ err error }
@@ -48,13 +59,14 @@ func (c closer) Close() error { c(); return nil }
 // TestBackup: a backup comes whole, or its receiver notices; and only an admin gets one.
 func TestBackup(t *testing.T) {
 	text := strings.Repeat("some pages ", 100_000)
-	f := &fakeBackups{text: text}
+	f := &fakeBackups{text: text, closed: make(chan struct{}, 10)}
 	s := start(t, func(o *web.Options) { o.API.Backups = f })
 	status, h, body := s.call(t, "GET", "/backup", "")
 	if status != 200 || body != text || h.Get("Content-Type") != "application/vnd.sqlite3" ||
-		h.Get("Content-Disposition") != `attachment; filename="dts-20260301T080000Z.db"` || h.Get("Cache-Control") != "no-store" || f.closed != 1 {
-		t.Errorf("%d, %d bytes, %v, closed %d times", status, len(body), h, f.closed)
+		h.Get("Content-Disposition") != `attachment; filename="dts-20260301T080000Z.db"` || h.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d, %d bytes, %v", status, len(body), h)
 	}
+	<-f.closed
 	if status, _, _ := s.call(t, "HEAD", "/backup", ""); status != http.StatusMethodNotAllowed {
 		t.Errorf("HEAD: %d", status)
 	}
@@ -76,7 +88,7 @@ func TestBackup(t *testing.T) {
 	}
 	b.Close()
 
-	f.failed = errors.New("the disk is gone")
+	f.fail(errors.New("the disk is gone"), nil)
 	if b, err = c.Backup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +99,7 @@ func TestBackup(t *testing.T) {
 	if !strings.Contains(s.logs.String(), "the disk is gone") {
 		t.Error("the log does not say why")
 	}
-	f.none = dts.Errorf(dts.ErrFull, "there is no room")
+	f.fail(nil, dts.Errorf(dts.ErrFull, "there is no room"))
 	if _, err := c.Backup(t.Context()); dts.CodeOf(err) != dts.ErrFull {
 		t.Errorf("without room: %v", err)
 	}

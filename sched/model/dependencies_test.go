@@ -104,14 +104,16 @@ func (m *model) override(child int, states ...dts.DependencyState) {
 }
 
 // reopen lets what has not started wait again for a task that runs once more. What has started just now, and is not stored
-// as running yet, goes on; its dependency is open all the same.
+// as running yet, goes on, and is stored so at once; its dependency is open all the same.
 func (m *model) reopen(parent int) {
-	for p, e := range m.edges {
-		child := m.tasks[p.child]
+	for _, p := range m.pairs() {
+		child, e := m.tasks[p.child], m.edges[p]
 		early := child.status == dts.Running && len(child.attempts) == 1 && !m.shown(child)
 		if p.parent == parent && (early || m.unstarted(child)) && (e.state == dts.DependencySatisfied || e.state == dts.DependencyFailed) {
 			e.state = dts.DependencyOpen
-			m.decide(p.child)
+			if m.decide(p.child); early && m.writes(p.child) {
+				child.waits, child.stored = false, true
+			}
 		}
 	}
 }

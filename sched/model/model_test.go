@@ -29,6 +29,7 @@ type task struct {
 	expires  time.Time  // not started after this; zero: never expires
 	attempts []dts.AttemptState
 	started  time.Time // the attempt that runs, or was the last one
+	stored   bool      // its start was written before its time
 	max      int
 	delay    time.Duration // before a retry
 	once     bool          // AT_MOST_ONCE
@@ -177,7 +178,7 @@ func (m *model) start(n int) {
 	if (t.once || e != blocks) && !m.writes(n) { // else lose decides
 		return
 	}
-	t.status, t.started = dts.Running, m.now
+	t.status, t.started, t.stored = dts.Running, m.now, false
 	t.attempts = append(t.attempts, dts.AttemptRunning)
 	if e != blocks && (!t.once || m.writes(n)) { // the start of what runs at most once is a write of its own
 		m.end(n, e)
@@ -242,7 +243,9 @@ func (m *model) lose(written func(*task) bool) {
 }
 
 // shown reports whether the start of a run has been written.
-func (m *model) shown(t *task) bool { return t.once || !t.started.Add(startShown).After(m.now) }
+func (m *model) shown(t *task) bool {
+	return t.once || t.stored || !t.started.Add(startShown).After(m.now)
+}
 
 // resume lets a paused task start when it is due, or now.
 func (m *model) resume(t *task) {
