@@ -132,9 +132,11 @@ const (
 		FROM json_each(?) AS j WHERE task_id = j.value ->> 15 AND status = 'PENDING' AND attempts = (j.value ->> 1) - 1`
 	endShown = setEnd + `AND status = 'RUNNING' AND attempts = ?2 AND node = ?3 AND term = ?17`
 
+	// The end may say when it started: of a PING, as its job has reported.
 	insertAttempt = `INSERT INTO attempts (` + attemptColumns + `) SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE changes() > 0
-		ON CONFLICT (task_id, number) DO UPDATE SET state = excluded.state, started_at = excluded.started_at, completed_at = excluded.completed_at,
+		ON CONFLICT (task_id, number) DO UPDATE SET state = excluded.state, completed_at = excluded.completed_at,
 			duration_us = excluded.duration_us, http_status = excluded.http_status, exit_code = excluded.exit_code,
+			started_at = iif(excluded.state = 'RUNNING', attempts.started_at, excluded.started_at),
 			error = excluded.error, cpu_us = excluded.cpu_us, max_rss_bytes = excluded.max_rss_bytes, output_bytes = excluded.output_bytes, stopped_us = excluded.stopped_us,
 			pgid = coalesce(excluded.pgid, pgid), proc_start = coalesce(excluded.proc_start, proc_start), boot_id = coalesce(excluded.boot_id, boot_id)
 		WHERE attempts.state = 'RUNNING'`

@@ -122,6 +122,8 @@ func (m *model) torn(way *tape, q request, acknowledged bool, began, crashed tim
 		q.model(m)
 	}
 	m.advance(crashed)
-	m.lose(func(t *task) bool { return t.once || t.stored || !t.started.Add(startShown).After(began) || way.choose() })
+	m.lose(func(t *task) bool {
+		return t.once || t.stored || !t.started.Add(startShown).After(began) || way.choose()
+	})
 	m.way, m.frozen = nil, nil
 }

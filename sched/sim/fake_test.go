@@ -438,7 +438,9 @@ func (d *database) putAttempt(r *dts.Record) bool {
 		if a.Process == nil {
 			a.Process = old.Process
 		}
-		a.Node, a.PickedAt, a.StartedAt, a.LatenessUS = old.Node, old.PickedAt, old.StartedAt, old.LatenessUS
+		if a.Node, a.PickedAt, a.LatenessUS = old.Node, old.PickedAt, old.LatenessUS; a.State == dts.AttemptRunning {
+			a.StartedAt = old.StartedAt
+		}
 		list[i] = a
 		return true
 	}
