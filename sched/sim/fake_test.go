@@ -402,15 +402,8 @@ func (d *database) write(f dts.Fence, recs []*dts.Record) error {
 		t.LatenessUS, t.SLAMet, t.ResponseStatus, t.ExitCode, t.LastError = n.LatenessUS, n.SLAMet, n.ResponseStatus, n.ExitCode, n.LastError
 		changed := d.putAttempt(r)
 		if t.RecurringTaskID != "" && n.Status.Terminal() {
-			rec := d.recurring[t.RecurringTaskID]
-			if changed = changed && rec != nil; changed {
-				rec.LastRunAt, rec.LastStatus = a.StartedAt, n.Status
-				if t.Origin == dts.OriginSchedule {
-					rec.RunsCount++
-					if n.Status == dts.Success {
-						rec.CompletedCount++
-					}
-				}
+			if changed = changed && d.recurring[t.RecurringTaskID] != nil; changed {
+				d.countEnd(t, n.Status, a.StartedAt)
 			}
 		}
 		if changed && r.Output.Total > 0 {
@@ -489,6 +482,24 @@ func (d *database) applyChanges(changes []dts.Change, now time.Time) {
 		t.PlanVersion, t.Moved, t.Labels, t.TargetType, t.PickedAt, t.Node = n.PlanVersion, n.Moved, n.Labels, n.TargetType, n.PickedAt, n.Node
 		t.Description, t.TargetConfig, t.Retry, t.Delivery = n.Description, n.TargetConfig, n.Retry, n.Delivery
 		t.TimeoutSeconds, t.SLASeconds, t.Overlap = n.TimeoutSeconds, n.SLASeconds, n.Overlap
+		if c.Old.Status == dts.Pending && c.Old.Attempts > 0 && n.Status.Terminal() { // it ends between two attempts
+			d.countEnd(t, n.Status, n.StartedAt)
+		}
+	}
+}
+
+// countEnd counts the end of an occurrence.
+func (d *database) countEnd(t *dts.Task, status dts.Status, started time.Time) {
+	rec := d.recurring[t.RecurringTaskID]
+	if rec == nil {
+		return
+	}
+	rec.LastRunAt, rec.LastStatus = started, status
+	if t.Origin == dts.OriginSchedule {
+		rec.RunsCount++
+		if status == dts.Success {
+			rec.CompletedCount++
+		}
 	}
 }
 
