@@ -192,7 +192,7 @@ func (f *fault) check(t *testing.T, root string) {
 	defer cancel()
 	run := exec.CommandContext(ctx, bin, "-test.run", "^("+f.run+")$", "-test.timeout", "60s", "-test.short")
 	run.Dir = filepath.Join(root, f.pkg)
-	run.Env = append(os.Environ(), "DTS_MODEL_STEPS=40000", "DTS_MODEL_FROM=1", "RAPID_NOFAILFILE=1", "RAPID_SHRINKTIME=1s", "DTS_SIM_FAULTS=", "DTS_SIM_SEED=", "DTS_SIM_HISTORIES=12000", "GOMAXPROCS=1")
+	run.Env = append(os.Environ(), "DTS_MODEL_STEPS=12000", "DTS_MODEL_FROM=1", "RAPID_NOFAILFILE=1", "RAPID_SHRINKTIME=1s", "DTS_SIM_FAULTS=", "DTS_SIM_SEED=", "DTS_SIM_HISTORIES=12000", "GOMAXPROCS=1")
 	out, err := run.CombinedOutput()
 	var exit *exec.ExitError
 	switch found := regexp.MustCompile(f.wants).Find(out); {
