@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -198,6 +199,8 @@ func (f *fault) check(t *testing.T, root string) {
 	switch found := regexp.MustCompile(f.wants).Find(out); {
 	case err == nil:
 		t.Errorf("nothing finds it\n%s", tail(out))
+	case bytes.Contains(out, []byte("panic: test timed out")):
+		t.Errorf("nothing finds it in time\n%s", tail(out))
 	case !errors.As(err, &exit) || found == nil:
 		t.Errorf("what fails is not what should (%s): %v\n%s", f.wants, err, tail(out))
 	default:
