@@ -45,13 +45,13 @@ const mostWays = 1 << 14
 
 // crashWhile does something, and lets the server crash after some of the writes that this takes.
 func (h *history) crashWhile(t *rapid.T) {
-	kind := pick(t, "while", "create", "change", "depend", "end", "end", "wait")
+	kind := pick(t, "while", "create", "change", "change", "depend", "end", "end", "wait")
 	q := request{text: "wait", real: func() error { return errors.New("nothing to acknowledge") }, model: func(*model) dts.Code { return "" }}
 	switch kind {
 	case "create":
 		q = h.create(t)
 	case "change":
-		q = h.change(t, pick(t, "verb", dts.Cancel, dts.RetryNow, dts.ForceComplete, dts.RunNow, dts.Delete))
+		q = h.change(t, pick(t, "verb", dts.Cancel, dts.RetryNow, dts.ForceComplete, dts.RunNow, dts.RunNow, dts.Delete))
 	case "depend":
 		q = h.dependOn(t)
 	case "end":
