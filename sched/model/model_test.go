@@ -175,12 +175,14 @@ func (m *model) start(n int) {
 		return
 	}
 	e := t.ending(len(t.attempts) + 1)
-	if (t.once || e != blocks) && !m.writes(n) { // else lose decides
+	// The start of what runs at most once is a write of its own, and of what might have been started by a server before.
+	first := t.once || m.way != nil && t.due.Before(m.up) && m.way.choose()
+	if (first || e != blocks) && !m.writes(n) { // else lose decides
 		return
 	}
-	t.status, t.started, t.stored = dts.Running, m.now, false
+	t.status, t.started, t.stored = dts.Running, m.now, first
 	t.attempts = append(t.attempts, dts.AttemptRunning)
-	if e != blocks && (!t.once || m.writes(n)) { // the start of what runs at most once is a write of its own
+	if e != blocks && (!first || m.writes(n)) {
 		m.end(n, e)
 	}
 }
