@@ -116,11 +116,11 @@ profile: build ## make cmd/dts/default.pgo anew, from profiles of the benchmarks
 crash: ## break a real server and what surrounds it ROUNDS times (36; the long form is 2000), and look for what is lost
 	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^Test(Crash|Hostile)' -count 1 -v -timeout 24h ./cmd/dts
 
-# One process for each core: handing a history's goroutines from core to core costs more than it gains.
-CORES = $(shell getconf _NPROCESSORS_ONLN)
 backup-rounds: ## back up a server under load ROUNDS times (36; the long form is 200), restore each backup, and look for what is lost or late
 	DTS_BACKUP_ROUNDS=$(ROUNDS) go test -pgo=off -run '^TestBackupRounds$$' -count 1 -v -timeout 24h ./cmd/dts
 
+# One process for each core: handing a history's goroutines from core to core costs more than it gains.
+CORES = $(shell getconf _NPROCESSORS_ONLN)
 sim: ## simulate HISTORIES histories of failures and crashes (6000, 15 s; the long form is 1000000), with seeds FROM a number or random, and look for what is lost
 	@go test -c -o bin/sim.test ./sched/sim && for i in $$(seq $(CORES)); do \
 	(cd sched/sim && DTS_SIM_FROM=$$([ $(FROM) = random ] && echo random || echo $$(($(FROM) + i * 100000000))) DTS_SIM_HISTORIES=$$(($(HISTORIES) / $(CORES))) GOMAXPROCS=1 ../../bin/sim.test -test.run '^TestSim$$' -test.v -test.timeout 0 >../../bin/sim.$$i) & pids="$$pids $$!"; done; \
