@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"dts/sched/timer"
 	"dts/store"
 	"dts/store/sqlite"
+	"dts/store/sqlite/sqlitetest"
 )
 
 // cluster is several servers over one real database, in fake time.
@@ -127,9 +127,9 @@ func inCluster(t *testing.T, n int, f func(c *cluster)) {
 
 func inClusterWith(t *testing.T, opts func(*sched.Options), n int, f func(c *cluster)) {
 	t.Helper()
-	dir := t.TempDir()
+	path := sqlitetest.New(t)
 	synctest.Test(t, func(t *testing.T) {
-		db, err := sqlite.Open(context.Background(), filepath.Join(dir, "dts.db"), sqlite.Options{Migrations: migrations.FS})
+		db, err := sqlite.Open(context.Background(), path, sqlite.Options{Migrations: migrations.FS})
 		if err != nil {
 			t.Fatal(err)
 		}

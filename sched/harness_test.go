@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,12 +17,13 @@ import (
 	"dts/sched/timer"
 	"dts/store"
 	"dts/store/sqlite"
+	"dts/store/sqlite/sqlitetest"
 )
 
 // world is a scheduler over a real database file, in fake time, with a runner that the test scripts.
 type world struct {
 	t    *testing.T
-	dir  string
+	path string // of the database
 	db   *sqlite.DB
 	st   *store.Store
 	s    *sched.Scheduler
@@ -36,9 +36,9 @@ type world struct {
 // inWorld runs a test in fake time: a sleep of hours takes no time, and everything happens exactly when it is due.
 func inWorld(t *testing.T, opts func(*sched.Options), f func(w *world)) {
 	t.Helper()
-	dir := t.TempDir()
+	path := sqlitetest.New(t)
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, dir: dir, run: &scripted{}, opts: opts, ctx: context.Background()}
+		w := &world{t: t, path: path, run: &scripted{}, opts: opts, ctx: context.Background()}
 		// The bubble begins in 2000, before the build date that a real server would insist on.
 		w.start()
 		defer w.stop()
@@ -55,7 +55,7 @@ func (w *world) start() {
 	w.t.Helper()
 	began := time.Now()
 	var err error
-	w.db, err = sqlite.Open(w.ctx, filepath.Join(w.dir, "dts.db"), sqlite.Options{Migrations: migrations.FS})
+	w.db, err = sqlite.Open(w.ctx, w.path, sqlite.Options{Migrations: migrations.FS})
 	if err != nil {
 		w.t.Fatal(err)
 	}

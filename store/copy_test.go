@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,12 +15,13 @@ import (
 	"dts/migrations"
 	"dts/store"
 	"dts/store/sqlite"
+	"dts/store/sqlite/sqlitetest"
 	"dts/store/storetest"
 )
 
 func openDB(t *testing.T) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
+	db, err := sqlite.Open(ctx, sqlitetest.New(t), sqlite.Options{Migrations: migrations.FS})
 	if err != nil {
 		t.Fatal(err)
 	}

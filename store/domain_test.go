@@ -14,6 +14,7 @@ import (
 	"dts/migrations"
 	"dts/store"
 	"dts/store/sqlite"
+	"dts/store/sqlite/sqlitetest"
 )
 
 var ctx = context.Background()
@@ -38,7 +39,7 @@ func open(t *testing.T) (*store.Store, store.Backend, dts.Fence) {
 
 func openSQLite(t testing.TB) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
+	db, err := sqlite.Open(ctx, sqlitetest.New(t), sqlite.Options{Migrations: migrations.FS})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"dts/store/sqlite/sqlitetest"
 )
 
 const (
@@ -38,14 +40,11 @@ func TestModel(t *testing.T) {
 	set(t, "rapid.checks", checks)
 	set(t, "rapid.steps", lengthOf)
 
-	empty := filepath.Join(t.TempDir(), "empty.db")
-	if err := template(empty); err != nil {
-		t.Fatal(err)
-	}
+	within := t.TempDir()
 	began, told, y := time.Now(), time.Now(), &tally{seen: map[string]int{}}
 	for y.steps < total {
 		set(t, "rapid.seed", seed)
-		rapid.Check(quiet{t}, func(r *rapid.T) { inBubble(t, r, empty, y) })
+		rapid.Check(quiet{t}, func(r *rapid.T) { inBubble(t, r, within, y) })
 		seed += 1_000_000
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
@@ -65,12 +64,16 @@ func (q quiet) Logf(format string, args ...any) {
 }
 
 // inBubble makes one history in fake time. A failure is a panic to rapid, so it is carried out of the bubble.
-func inBubble(t *testing.T, r *rapid.T, empty string, y *tally) {
-	dir, err := os.MkdirTemp(filepath.Dir(empty), "")
+func inBubble(t *testing.T, r *rapid.T, within string, y *tally) {
+	dir, err := os.MkdirTemp(within, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "dts.db")
+	if err := sqlitetest.Make(path); err != nil {
+		t.Fatal(err)
+	}
 	var failure any
 	synctest.Test(t, func(*testing.T) {
 		defer func() {
@@ -78,7 +81,7 @@ func inBubble(t *testing.T, r *rapid.T, empty string, y *tally) {
 				failure = fmt.Sprintf("%v\n%s", failure, debug.Stack())
 			}
 		}()
-		w, err := newWorld(empty, dir)
+		w, err := newWorld(path)
 		if err != nil {
 			r.Fatalf("start: %v", err)
 		}

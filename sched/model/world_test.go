@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing/synctest"
@@ -35,30 +32,9 @@ type world struct {
 	run *runner
 }
 
-// template makes a database without tasks, so that it need not be made again for each history.
-func template(path string) error {
-	db, err := sqlite.Open(context.Background(), path, sqlite.Options{Migrations: migrations.FS})
-	if err != nil {
-		return err
-	}
-	return db.Close()
-}
-
-func newWorld(empty, dir string) (*world, error) {
-	w := &world{path: filepath.Join(dir, "dts.db"), began: time.Now(), ids: map[int]string{}}
-	from, err := os.Open(empty)
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-	to, err := os.OpenFile(w.path, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_, err = io.Copy(to, from)
-	if err = errors.Join(err, to.Close()); err != nil {
-		return nil, err
-	}
+// newWorld starts the first server over an empty database.
+func newWorld(path string) (*world, error) {
+	w := &world{path: path, began: time.Now(), ids: map[int]string{}}
 	return w, w.start()
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"dts/sched"
 	"dts/store"
 	"dts/store/sqlite"
+	"dts/store/sqlite/sqlitetest"
 )
 
 // pair is the store in memory and the real one, to which the same is done.
@@ -53,7 +53,7 @@ func TestStoreIsLikeSQL(t *testing.T) {
 }
 
 func differential(t *testing.T, seed uint64) {
-	back, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "dts.db"), sqlite.Options{Migrations: migrations.FS})
+	back, err := sqlite.Open(t.Context(), sqlitetest.New(t), sqlite.Options{Migrations: migrations.FS})
 	if err != nil {
 		t.Fatal(err)
 	}
