@@ -181,11 +181,10 @@ func TestModifyMovesTheTime(t *testing.T) {
 		for _, from := range []time.Duration{time.Second, time.Minute, 20 * time.Minute} {
 			for _, to := range []time.Duration{0, 2 * time.Second, 5 * time.Minute, 30 * time.Minute} {
 				task := w.add(from, nil)
-				at := w.now().Add(to)
+				at, before := w.now().Add(to), len(w.run.list())
 				if _, err := w.s.ModifyTask(w.ctx, dts.DefaultTenant, task.ID, dts.TaskPatch{RunAt: &at}); err != nil {
 					t.Fatal(err)
 				}
-				before := len(w.run.list())
 				w.settle(time.Hour)
 				starts := w.run.list()[before:]
 				if len(starts) != 1 || starts[0].at.Sub(at) < 0 || starts[0].at.Sub(at) > time.Millisecond {
