@@ -54,7 +54,8 @@ func (s *Store) Change(ctx context.Context, f dts.Fence, changes []dts.Change, n
 	return err
 }
 
-// changeRipple tells the dependents of the tasks that changes end or delete.
+// changeRipple tells the dependents of the tasks that changes end or delete. What is to wait again for others is told, too,
+// of those that have ended since that was decided.
 func changeRipple(changes []dts.Change, now time.Time) []Stmt {
 	var ids []string
 	waves := false
@@ -62,6 +63,11 @@ func changeRipple(changes []dts.Change, now time.Time) []Stmt {
 		c := &changes[i]
 		if c.New == nil || c.New.Status.Terminal() {
 			ids = append(ids, c.Old.ID)
+		}
+		for _, d := range c.Again {
+			if d.State == dts.DependencyOpen {
+				ids = append(ids, d.ParentID)
+			}
 		}
 		waves = waves || c.DependsOn != nil || c.Undepend != ""
 	}

@@ -20,6 +20,11 @@ func addRun(t *testing.T, st *store.Store, f dts.Fence) (run *dts.Task, steps []
 			w.Steps[i].DependsOn = []dts.StepDependsOn{{Step: w.Steps[i-1].Name}}
 		}
 	}
+	return startRun(t, st, f, w)
+}
+
+func startRun(t *testing.T, st *store.Store, f dts.Fence, w dts.Workflow) (run *dts.Task, steps []*dts.Task) {
+	t.Helper()
 	run = task(t, func(k *dts.Task) { k.Spec = w.Spec() })
 	insert(t, st, run)
 	steps, err := run.StepTasks(now)
@@ -87,6 +92,64 @@ func TestRunWaitsForItsSteps(t *testing.T) {
 	}
 	if got := read(t, st, run.ID); got.Unresolved != 1 || got.Status != dts.Pending {
 		t.Errorf("it waits for %d and is %s", got.Unresolved, got.Status)
+	}
+}
+
+// TestRetryPlannedBeforeAnEnd: a step that is to wait again for another one does not wait for ever where that has ended, or was
+// deleted, between the plan and its write.
+func TestRetryPlannedBeforeAnEnd(t *testing.T) {
+	for name, during := range map[string]struct {
+		to   dts.Status // "": deleted
+		want dts.Status
+	}{
+		"done":      {dts.Success, dts.Pending},
+		"cancelled": {dts.Cancelled, dts.Skipped},
+		"deleted":   {"", dts.Skipped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, _, f := open(t)
+			w := dts.Workflow{Name: "run", Steps: make([]dts.Step, 3)}
+			for i, name := range []string{"a", "b", "c"} {
+				w.Steps[i].Spec = dts.Spec{Name: name, TargetType: dts.Command, TargetConfig: []byte(`{"argv":["true"]}`)}
+			}
+			w.Steps[2].DependsOn = []dts.StepDependsOn{{Step: "a"}, {Step: "b"}}
+			_, steps := startRun(t, st, f, w)
+			a, b, c := steps[0].ID, steps[1].ID, steps[2].ID
+			end(t, st, f, now, b)
+			if got := read(t, st, c); got.Status != dts.Skipped {
+				t.Fatalf("the child of a step that was cancelled is %s", got.Status)
+			}
+			retry := []dts.Change{
+				{Old: read(t, st, b), Again: []dts.Dependency{}},
+				{Old: read(t, st, c), Again: []dts.Dependency{{ChildID: c, ParentID: a, State: dts.DependencyOpen}, {ChildID: c, ParentID: b, State: dts.DependencyOpen}}},
+			}
+			for i := range retry {
+				n := *retry[i].Old
+				n.Status, n.SkipReason, n.CompletedAt, n.Unresolved = dts.Pending, "", time.Time{}, len(retry[i].Again)
+				retry[i].New = &n
+			}
+			ending := dts.Change{Old: read(t, st, a)}
+			if during.to != "" {
+				n := *ending.Old
+				n.Status, n.CompletedAt = during.to, now
+				ending.New = &n
+			}
+			if err := st.Change(ctx, f, []dts.Change{ending}, now); err != nil {
+				t.Fatal(err)
+			}
+			if err := st.Change(ctx, f, retry, now); err != nil {
+				t.Fatal(err)
+			}
+			k := read(t, st, b)
+			n := *k
+			n.Status, n.CompletedAt = dts.Success, now
+			if err := st.Change(ctx, f, []dts.Change{{Old: k, New: &n}}, now); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, st, c); got.Status != during.want || got.Unresolved != 0 {
+				t.Errorf("the step is %s and waits for %d", got.Status, got.Unresolved)
+			}
+		})
 	}
 }
 
