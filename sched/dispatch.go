@@ -44,7 +44,9 @@ func (l *loop) toReady(it *item, now time.Time) {
 		return
 	}
 	if it.task.IsRun() {
-		l.runStep(it)
+		if !l.blackedOut(it, now) { // one may have begun while it waited for the run before it
+			l.runStep(it)
+		}
 		return
 	}
 	it.state = ready

@@ -232,6 +232,33 @@ func TestWorkflowCancelled(t *testing.T) {
 	}
 }
 
+// TestWorkflowEndGivenUp: who asks for the end of a run need not stay until its steps have stopped.
+func TestWorkflowEndGivenUp(t *testing.T) {
+	for verb, want := range map[dts.Verb]dts.Status{dts.Cancel: dts.Cancelled, dts.ForceComplete: dts.Success, dts.Delete: ""} {
+		inWorld(t, nil, func(w *world) {
+			w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
+				out := takes(time.Hour)(ctx, j)
+				time.Sleep(10 * time.Second) // it dies slowly
+				return out
+			})
+			run := w.addRun("a", "b<a")
+			w.settle(time.Second)
+			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			defer cancel()
+			_, _ = w.s.DoTask(ctx, dts.DefaultTenant, run.ID, verb, "tester")
+			w.settle(time.Minute)
+			if want == "" {
+				w.wantStates(run.ID, "")
+				return
+			}
+			w.wantStates(run.ID, "a CANCELLED, b CANCELLED")
+			if got := w.task(run.ID); got.Status != want {
+				t.Errorf("%s: the run is %s: %s", verb, got.Status, got.LastError)
+			}
+		})
+	}
+}
+
 // TestWorkflowDeleted: its steps go with it.
 func TestWorkflowDeleted(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
@@ -423,6 +450,36 @@ func TestRecurringWorkflow(t *testing.T) {
 					t.Errorf("it says that the last run was %s at %v", rec.LastStatus, rec.LastRunAt)
 				}
 			})
+		})
+	}
+}
+
+// TestRecurringWorkflowBlackout: a run that waited for the one before it does not start within a blackout.
+func TestRecurringWorkflowBlackout(t *testing.T) {
+	for action, want := range map[dts.BlackoutAction][]string{
+		dts.BlackoutSkip: {"00:01:00 SUCCESS", "00:02:00 skipped 1 BLACKOUT"},
+		dts.BlackoutWait: {"00:01:00 SUCCESS", "00:02:00 SUCCESS"},
+	} {
+		inWorld(t, nil, func(w *world) {
+			w.run.behave(takes(90 * time.Second))
+			r := w.every("* * * * *", func(r *dts.RecurringTask) {
+				r.Spec, r.OverlapPolicy, r.EndTime = w.workflow("a"), dts.OverlapBufferAll, w.now().Add(2*time.Minute)
+			})
+			w.black(135*time.Second, 5*time.Minute, func(b *dts.Blackout) { b.Action = action })
+			w.settle(10 * time.Minute)
+			if got := w.ledger(r.ID); !slices.Equal(got, want) {
+				t.Errorf("%v, want %v", got, want)
+			}
+			page, err := w.st.Tasks(w.ctx, dts.TaskFilter{TenantID: dts.DefaultTenant, RecurringTaskID: r.ID, Limit: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, run := range page.Items {
+				if at := run.StartedAt.Sub(r.CreatedAt); at > 3*time.Minute/2 && at < 5*time.Minute {
+					t.Errorf("the run of %v started at %v", run.ScheduledAt, at)
+				}
+			}
+			w.atRest()
 		})
 	}
 }

@@ -78,8 +78,13 @@ func (s *Scheduler) doRun(ctx context.Context, tenant, id string, v dts.Verb, ac
 	return s.finishRun(ctx, run, effect, actor, changed)
 }
 
-// finishRun ends what is left of a run, which is held, and then the run itself, as an effect says.
+// finishRun ends what is left of a run, which is held, and then the run itself, as an effect says. It does so too when the
+// caller goes while steps are being stopped: else the run would end as one that has failed.
 func (s *Scheduler) finishRun(ctx context.Context, run *dts.Task, effect dts.Effect, actor string, changed map[string]*dts.Task) (*dts.Task, error) {
+	ctx, err := begun(ctx)
+	if err != nil {
+		return nil, err
+	}
 	steps, err := s.endSteps(ctx, run, actor)
 	if err != nil {
 		return nil, err
@@ -90,9 +95,6 @@ func (s *Scheduler) finishRun(ctx context.Context, run *dts.Task, effect dts.Eff
 		for _, t := range steps {
 			changes = append(changes, dts.Change{Old: t})
 		}
-	}
-	if ctx, err = begun(ctx); err != nil {
-		return nil, err
 	}
 	if err := s.o.Store.Change(ctx, s.fence(), changes, s.clock.now()); err != nil {
 		return nil, s.changedMeanwhile(err, "task", run.ID, run.Shard)
@@ -167,8 +169,6 @@ func (s *Scheduler) cancelSteps(ctx context.Context, ids []string, actor string)
 		return nil
 	case <-s.loopDone:
 		return errStopped
-	case <-ctx.Done():
-		return dts.Errorf(dts.ErrUnavailable, "the steps are being stopped, but have not ended yet: %w", ctx.Err())
 	}
 }
 
@@ -194,9 +194,6 @@ func (s *Scheduler) cancelHeld(ctx context.Context, ids []string, actor string) 
 	}
 	if changes == nil {
 		return nil
-	}
-	if ctx, err = begun(ctx); err != nil {
-		return err
 	}
 	err = s.o.Store.Change(ctx, s.fence(), changes, s.clock.now())
 	switch {
