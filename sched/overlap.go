@@ -133,11 +133,14 @@ func (l *loop) supersede(it *item) {
 			}
 		}
 	}
+	var starting []string
 	for _, run := range slices.Clone(l.active[rec]) {
 		switch {
 		case run.state == running:
 			run.run.cancel(dts.ErrRunReplaced)
 		case run.task.Origin == dts.OriginBackfill:
+		case run.task.IsRun():
+			starting = append(starting, run.TaskID) // its steps are being made: it is not to be told from one that waits
 		case run.state == ready:
 			l.pools[poolOf(run.TargetType)].ready.Remove(run.spot)
 			run.spot = nil
@@ -148,19 +151,19 @@ func (l *loop) supersede(it *item) {
 		}
 	}
 	s, tenant := l.s, it.task.TenantID
-	s.wg.Go(func() { s.cancelBetween(tenant, rec, it.TaskID) })
+	s.wg.Go(func() { s.cancelBetween(tenant, rec, it.TaskID, starting) })
 }
 
-// cancelBetween cancels occurrences of a recurring task that are between two attempts. Those that run here are being
-// stopped; one that runs at the server that held the shard before is waited for.
-func (s *Scheduler) cancelBetween(tenant, recurring, except string) {
+// cancelBetween cancels occurrences of a recurring task that are between two attempts, and those that are starting. Those that
+// run here are being stopped; one that runs at the server that held the shard before is waited for.
+func (s *Scheduler) cancelBetween(tenant, recurring, except string, starting []string) {
 	page, err := s.o.Store.Tasks(s.ctx, dts.TaskFilter{TenantID: tenant, RecurringTaskID: recurring, Statuses: []dts.Status{dts.Pending}, Limit: bulkChunk})
 	if err != nil {
 		s.logStore("read what is to be replaced", err)
 		return
 	}
 	for _, t := range page.Items {
-		if t.Attempts == 0 && t.Line() == "" || t.ID == except {
+		if t.Attempts == 0 && t.Line() == "" && !slices.Contains(starting, t.ID) || t.ID == except {
 			continue
 		}
 		if _, err := s.DoTask(s.ctx, tenant, t.ID, dts.Cancel, "the next run, which was due"); err != nil && s.ctx.Err() == nil {

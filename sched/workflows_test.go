@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -452,6 +453,29 @@ func TestRecurringWorkflow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRecurringWorkflowReplacedAtItsStart: a run that is just being started gives way to the next one, too.
+func TestRecurringWorkflowReplacedAtItsStart(t *testing.T) {
+	var slow atomic.Bool
+	slow.Store(true)
+	inWorld(t, func(o *sched.Options) {
+		o.Failpoint = func(name string) {
+			if name == "before-start" && slow.CompareAndSwap(true, false) {
+				time.Sleep(3 * time.Second) // the disk is slow
+			}
+		}
+	}, func(w *world) {
+		w.run.behave(takes(time.Hour))
+		r := w.every("*/2 * * * * *", func(r *dts.RecurringTask) {
+			r.Spec, r.OverlapPolicy, r.EndTime = w.workflow("a"), dts.OverlapCancel, w.now().Add(4*time.Second)
+		})
+		w.settle(3 * time.Hour)
+		if got, want := w.ledger(r.ID), []string{"00:00:02 CANCELLED", "00:00:04 SUCCESS"}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		w.atRest()
+	})
 }
 
 // TestRecurringWorkflowBlackout: a run that waited for the one before it does not start within a blackout.
