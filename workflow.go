@@ -111,6 +111,15 @@ func (t *Task) IsRun() bool { return t.TargetType == WorkflowRun }
 // RunStarted reports whether a task is the run of a workflow, and its steps have been created.
 func (t *Task) RunStarted() bool { return t.IsRun() && t.Attempts > 0 }
 
+// StepsDone returns how many of its steps a run that goes on need not wait for any more, and how many it has.
+func (t *Task) StepsDone() (done, all int) {
+	w, err := t.Workflow()
+	if err != nil {
+		return 0, t.Unresolved // it cannot be read: those are left
+	}
+	return max(len(w.Steps)-t.Unresolved, 0), len(w.Steps)
+}
+
 // isStepName: 1 to 100 letters, digits, '_', '-' and '.'. As a regular expression it would take every start of the program 5 ms.
 func isStepName(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {

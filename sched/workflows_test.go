@@ -289,6 +289,9 @@ func TestWorkflowVerbsThatDoNotFit(t *testing.T) {
 				t.Errorf("%s: %v", v, err)
 			}
 		}
+		if _, err := w.s.DoTask(w.ctx, dts.DefaultTenant, run.ID, dts.RetryNow, "tester"); dts.CodeOf(err) != dts.ErrConflict || !strings.Contains(err.Error(), "still goes on") {
+			t.Errorf("retry: %v", err)
+		}
 		w.do(run.ID, dts.ResumeTask)
 		name := "other"
 		if _, err := w.s.ModifyTask(w.ctx, dts.DefaultTenant, run.ID, dts.TaskPatch{TaskTemplatePatch: dts.TaskTemplatePatch{Name: &name}}); dts.CodeOf(err) != dts.ErrConflict {

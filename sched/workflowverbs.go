@@ -28,6 +28,9 @@ func (s *Scheduler) doRun(ctx context.Context, tenant, id string, v dts.Verb, ac
 	if err != nil {
 		return nil, err
 	}
+	if v == dts.RetryNow && t.RunStarted() && t.Status == dts.Pending {
+		return nil, dts.Errorf(dts.ErrConflict, "the run still goes on: retry the steps of it that have failed, or wait for its end")
+	}
 	effect, err := v.Do(t.Status)
 	if err != nil {
 		return nil, err

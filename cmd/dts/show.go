@@ -122,7 +122,7 @@ func (a *app) printTask(t *dts.Task) {
 	if t.WaitsFor == dts.ReasonBlackout && t.RunAt.After(now) {
 		list = append(list, fact{"Blackout until", clock(t.RunAt, a.loc) + a.dim("  "+relative(t.RunAt, now))})
 	}
-	if t.Status == dts.Pending && !t.NextAttemptAt.IsZero() {
+	if t.Status == dts.Pending && !t.NextAttemptAt.IsZero() && !t.RunStarted() {
 		list = append(list, fact{"Next attempt", clock(t.NextAttemptAt, a.loc) + a.dim("  "+relative(t.NextAttemptAt, now))})
 	}
 	if !t.StartedAt.IsZero() {

@@ -18,7 +18,8 @@ func runWords(t *dts.Task) string {
 	case t.Unresolved == 0:
 		return "its steps have ended"
 	}
-	return "runs, " + count(t.Unresolved, "step") + " to go"
+	done, all := t.StepsDone()
+	return fmt.Sprintf("runs, %d of %s done", done, count(all, "step"))
 }
 
 // stepWords names the step that a task is.
@@ -54,7 +55,11 @@ func (a *app) stepTable(run *dts.RunState) {
 			}
 		}
 		rows = append(rows, []string{clean(s.Name), status, took, dash(s.TaskID), dash(strings.Join(after, ", "))})
-		if s.SkipReason != dts.ReasonDependency { // else another step is to blame
+		switch {
+		case s.LastError == "" || s.SkipReason == dts.ReasonDependency: // in the latter case another step is to blame
+		case s.Status == dts.Running:
+			wrong = append(wrong, fact{clean(s.Name), clean("the attempt before: " + s.LastError)})
+		default:
 			wrong = append(wrong, fact{clean(s.Name), clean(s.LastError)})
 		}
 	}
