@@ -24,6 +24,10 @@ func TestWorkflows(t *testing.T) {
 		t.Errorf("again: %d %s", status, again)
 	}
 	run := s.fake.tasks[len(s.fake.tasks)-1]
+	if status, _, body := s.call(t, "POST", "/workflows", twoSteps+`,"delay":"1h","dedupe_key":"d","dedupe_policy":"REPLACE"}`); status != 201 ||
+		decodeAs[dts.RunState](t, body).Run.DedupeKey != "d" || s.fake.tasks[len(s.fake.tasks)-1].DedupePolicy != dts.DedupeReplace {
+		t.Errorf("with a dedupe key: %d %s", status, body)
+	}
 	run.Attempts = 1
 	steps, err := run.StepTasks(now)
 	if err != nil {

@@ -14,13 +14,17 @@ type WorkflowRequest struct {
 	TimeZone       string   `json:"time_zone,omitempty" doc:"IANA name, for times without an offset"`
 	ExpiresAt      TimeText `json:"expires_at,omitzero" doc:"do not start it after this"`
 	IdempotencyKey string   `json:"idempotency_key,omitempty" doc:"the same key and body again: 200 and the first run; another body: 409"`
-	TracingID      string   `json:"tracing_id,omitempty" doc:"32 hexadecimal digits: the trace id of traceparent, in all steps"`
+	DedupeKey      string   `json:"dedupe_key,omitempty" doc:"at most one unfinished task or run of a tenant has it"`
+
+	DedupePolicy dts.DedupePolicy `json:"dedupe_policy,omitempty" enum:"REJECT,KEEP_FIRST,REPLACE" doc:"when there is one: 409; 200 and that one; or that one is cancelled, with its steps. Default: REJECT"`
+
+	TracingID string `json:"tracing_id,omitempty" doc:"32 hexadecimal digits: the trace id of traceparent, in all steps"`
 }
 
 // Task is the request as one for a task: the run.
 func (q *WorkflowRequest) Task() TaskRequest {
 	return TaskRequest{Spec: q.Spec(), RunAt: q.RunAt, Delay: q.Delay, TimeZone: q.TimeZone, ExpiresAt: q.ExpiresAt,
-		IdempotencyKey: q.IdempotencyKey, TracingID: q.TracingID}
+		IdempotencyKey: q.IdempotencyKey, DedupeKey: q.DedupeKey, DedupePolicy: q.DedupePolicy, TracingID: q.TracingID}
 }
 
 func (h *Handler) createWorkflow(c *call) (any, error) {
@@ -45,7 +49,10 @@ func (h *Handler) createWorkflow(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if made[0].Existed {
+	if first := made[0].Item; made[0].Existed {
+		if !first.IsRun() {
+			return nil, dts.Errorf(dts.ErrConflict, "the unfinished task %s has the dedupe_key %q, and is not the run of a workflow; use another key", first.ID, first.DedupeKey)
+		}
 		c.status = 200
 	}
 	return h.runState(c, made[0].Item)
