@@ -76,6 +76,13 @@ func checkInputs(f *fieldErrors, prefix string, s *Spec, inputs []string) {
 	}
 	switch s.TargetType {
 	case Command:
+		t, err := s.Command()
+		if err != nil {
+			return // said already
+		}
+		for _, text := range append([]string{t.Shell, t.Stdin}, t.Argv...) {
+			refuseHoles(f, prefix+"target_config", text, named)
+		}
 	case HTTPCallback:
 		t, err := s.HTTP()
 		if err != nil {
@@ -88,6 +95,16 @@ func checkInputs(f *fieldErrors, prefix string, s *Spec, inputs []string) {
 		}
 	default:
 		f.add(field, "are for COMMAND and HTTP_CALLBACK; leave them out")
+	}
+}
+
+// refuseHoles refuses the placeholders of a request in a text of a command, which would get them as they are.
+func refuseHoles(f *fieldErrors, field, text string, named map[string]bool) {
+	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+		if named[m[1]] {
+			f.add(field, "%s is for requests; a command finds that output in $%s", clip(m[0]), InputVariable(m[1]))
+			return
+		}
 	}
 }
 
