@@ -188,7 +188,7 @@ Example:
 				if t, err = l.newestRun(ctx, x.recurring.ID); err != nil {
 					return nil, "", err
 				}
-				if t == nil || t.Status != dts.Running {
+				if t == nil || t.Status.Terminal() {
 					return nil, "", failf("%s does not run at the moment; dts pause stops it, dts rm removes it", x.what())
 				}
 			}

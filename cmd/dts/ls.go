@@ -18,7 +18,8 @@ const maxScan = 2000
 func (a *app) lsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ls", Usage: "list recurring tasks, then tasks", Category: "Tasks",
-		Description: `Without --all it leaves out what is planned for recurring tasks, and removed recurring tasks.`,
+		Description: `Without --all it leaves out what is planned for recurring tasks, removed recurring tasks, and the steps of workflows that
+wait for others or have ended: --workflow lists those, too.`,
 		Flags: withConnection(
 			&cli.BoolFlag{Name: "recurring", Aliases: []string{"r"}, Usage: "recurring tasks only"},
 			&cli.BoolFlag{Name: "tasks", Aliases: []string{"t"}, Usage: "tasks only"},
@@ -207,14 +208,19 @@ func (q *listing) findTasks(ctx context.Context, l *link) (list []*dts.Task, mor
 		list, more, err = scan(ctx, l, f, limit, 0, nil)
 		return list, more, err
 	}
+	// The row of a workflow's run tells of its steps, too, but for those that run or could.
+	all := q.queue != "" || q.name != "" || q.batch != "" || len(q.labels) > 0
 	groups := make([][]*dts.Task, 3)
 	for i, statuses := range [][]dts.Status{{dts.Running}, {dts.Pending}, {dts.Success, dts.Failed, dts.Cancelled, dts.Skipped}} {
 		f.Statuses = statuses
-		f.Limit = min(q.limit+1, 500)
-		keep := func(*dts.Task) bool { return true }
-		if i == 1 {
+		f.Limit = min(4*(q.limit+1), 500)
+		keep := func(t *dts.Task) bool { return all || t.WorkflowID == "" }
+		switch i {
+		case 0:
+			keep = nil
+		case 1:
 			f.Limit = 500
-			keep = func(t *dts.Task) bool { return !planned(t) }
+			keep = func(t *dts.Task) bool { return !planned(t) && (all || t.WorkflowID == "" || t.Unresolved == 0) }
 		}
 		var cut bool
 		if groups[i], cut, err = scan(ctx, l, f, q.limit, maxScan, keep); err != nil {

@@ -91,9 +91,10 @@ func (l *link) taskNamed(ctx context.Context, name string) (*dts.Task, error) {
 	return nil, nil
 }
 
-// newestRun returns the newest run of a recurring task, one in progress first, or nil when it has not run.
+// newestRun returns the newest run of a recurring task, one in progress first, or nil when it has not run. In progress is also
+// what waits for its next attempt or, as the run of a workflow, for its steps.
 func (l *link) newestRun(ctx context.Context, id string) (*dts.Task, error) {
-	for _, statuses := range [][]dts.Status{{dts.Running}, {dts.Success, dts.Failed, dts.Cancelled, dts.Pending}} {
+	for _, statuses := range [][]dts.Status{{dts.Running}, {dts.Pending}, {dts.Success, dts.Failed, dts.Cancelled}} {
 		var newest *dts.Task
 		seen := 0
 		for t, err := range l.AllTasks(ctx, dts.TaskFilter{RecurringTaskID: id, Statuses: statuses, Limit: 100}) {

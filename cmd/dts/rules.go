@@ -118,6 +118,8 @@ func waits(t *dts.Task) string {
 	switch {
 	case t.Status != dts.Pending:
 		return ""
+	case t.RunStarted():
+		return runWords(t)
 	case t.WaitsFor == dts.ReasonPaused:
 		return "paused"
 	case t.Unresolved > 1 && t.DependsMode == dts.DependsAny:

@@ -57,6 +57,8 @@ func (l *link) start(ctx context.Context, x thing) (*dts.Task, error) {
 	switch {
 	case x.recurring != nil:
 		return l.TriggerRecurring(ctx, x.recurring.ID)
+	case x.task.Status == dts.Pending && x.task.RunStarted():
+		return nil, failf("%s runs already; see how far it is with: dts show %s", x.what(), x.task.ID)
 	case x.task.Status == dts.Pending:
 		return l.DoTask(ctx, x.task.ID, dts.RunNow)
 	case x.task.Status == dts.Running:

@@ -106,8 +106,6 @@ func (a *app) printTask(t *dts.Task) {
 	switch {
 	case t.Status == dts.Skipped:
 		status += ": " + reason(t.SkipReason)
-	case runWords(t) != "":
-		status += ", " + runWords(t)
 	case waits(t) != "":
 		status += ", " + waits(t)
 	case t.Status == dts.Pending && t.Attempts > 0:
