@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,6 +80,16 @@ var manualVariables = [][2]string{
 	{"TZ", "the time zone in which times are shown, in place of the machine's"},
 }
 
+// manualExits are the exit codes of commands whose codes mean something else than those of all others.
+var manualExits = map[string][][2]string{
+	"ci": {
+		{"0", "nothing has failed"},
+		{"1 to 100", "so many have failed; 100: that many, or more"},
+		{fmt.Sprint(exitCI), "the file or a flag is wrong, and nothing ran; or it could not go on"},
+		{"129, 130, 143", "stopped by SIGHUP, SIGINT or SIGTERM"},
+	},
+}
+
 // programManual is dts(1).
 func programManual(app *cli.App) string {
 	m := newManual("dts", app.Usage)
@@ -103,7 +114,7 @@ func programManual(app *cli.App) string {
 			}
 		}
 	}
-	m.exitStatus()
+	m.exitStatus(nil)
 	m.section("ENVIRONMENT")
 	m.prose("An empty variable counts as none.")
 	seen := map[string]bool{}
@@ -168,7 +179,7 @@ func commandManual(cmd *cli.Command) string {
 		m.section("EXAMPLES")
 		m.prose(examples)
 	}
-	m.exitStatus()
+	m.exitStatus(manualExits[cmd.Name])
 	m.section("SEE ALSO")
 	m.line(bold("dts") + "(1)")
 	return m.String()

@@ -58,6 +58,16 @@ func TestRoff(t *testing.T) {
 	}
 }
 
+// TestManualExits: dts ci exits with what its page says, and not with what the others do.
+func TestManualExits(t *testing.T) {
+	a := &app{out: os.Stdout, err: os.Stderr, now: time.Now, loc: time.UTC}
+	page := commandManual(find(a.commands().Commands, "ci"))
+	_, exits, _ := strings.Cut(page, ".SH EXIT STATUS\n")
+	if !strings.Contains(exits, bold("1 to 100")) || !strings.Contains(exits, bold("125")) || strings.Contains(exits, "no server answers") {
+		t.Errorf("the page of dts ci says of its exit codes\n%s", exits)
+	}
+}
+
 func TestSplitExamples(t *testing.T) {
 	rest, examples := splitExamples("One.\n\nExamples:\n   dts a\n   dts b\n\nTwo.")
 	if rest != "One.\n\nTwo." || examples != "   dts a\n   dts b" {

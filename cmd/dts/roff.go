@@ -10,7 +10,10 @@ import (
 )
 
 // manual is a page in the man macros, as groff and mandoc read them.
-type manual struct{ strings.Builder }
+type manual struct {
+	strings.Builder
+	headed bool // the last line is a heading, after which a paragraph begins by itself
+}
 
 func newManual(name, usage string) *manual {
 	m := &manual{}
@@ -26,7 +29,11 @@ func newManual(name, usage string) *manual {
 	return m
 }
 
-func (m *manual) line(s string)          { m.WriteString(s + "\n") }
+func (m *manual) line(s string) {
+	m.WriteString(s + "\n")
+	m.headed = strings.HasPrefix(s, ".SH ") || strings.HasPrefix(s, ".SS ")
+}
+
 func (m *manual) section(title string)   { m.line(".SH " + title) }
 func (m *manual) subsection(name string) { m.line(".SS " + guard(roff(name))) }
 
@@ -51,7 +58,9 @@ func (m *manual) prose(s string) {
 		if strings.TrimSpace(paragraph) == "" {
 			continue
 		}
-		m.line(".PP")
+		if !m.headed {
+			m.line(".PP")
+		}
 		if !strings.Contains(paragraph, "\n ") && !strings.HasPrefix(paragraph, " ") {
 			m.line(guard(roff(strings.Join(strings.Fields(paragraph), " "))))
 			continue
@@ -122,8 +131,15 @@ func (m *manual) flag(f cli.Flag) {
 	m.term(word, usage)
 }
 
-func (m *manual) exitStatus() {
+// exitStatus writes what exit codes mean: a command's own, or those of all commands.
+func (m *manual) exitStatus(own [][2]string) {
 	m.section("EXIT STATUS")
+	for _, e := range own {
+		m.term(bold(e[0]), roff(e[1]))
+	}
+	if own != nil {
+		return
+	}
 	for _, e := range exitCodes {
 		m.term(bold(fmt.Sprint(e.code)), roff(e.meaning))
 	}
