@@ -4,7 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"errors"
-	"io"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,7 +13,7 @@ import (
 // archived says what a tarball holds beside the program: files by pattern, and the directory that they go to.
 var archived = []struct{ pattern, dir string }{
 	{"LICENSE", "."}, {"README.md", "."}, {"CHANGELOG.md", "."},
-	{"docs/*.md", "docs"},
+	{"docs/*.md", "docs"}, {"docs/decisions/*.md", "docs/decisions"},
 	{"bin/share/man1/*.1", "man/man1"},
 	{"bin/share/completions/*", "completions"},
 	{"init/dts.service", "init"}, {"init/group.conf", "init"}, {"init/strict.conf", "init"}, {"init/rqlited.service", "init"},
@@ -57,29 +57,29 @@ func tarball(out, version, platform string, at time.Time) error {
 	return errors.Join(err, w.Close(), z.Close(), f.Close())
 }
 
-// compressShare compresses the manual pages and the list of changes, as Debian has them.
-func compressShare(at time.Time) error {
+// share puts into bin/share what Debian wants in another form: manual pages that are compressed, and a list of the package's
+// versions, which names this one.
+func share(version, maintainer string, at time.Time) error {
 	const to = "bin/share/man1.gz"
 	if err := errors.Join(os.RemoveAll(to), os.MkdirAll(to, 0o755)); err != nil {
 		return err
 	}
 	pages, err := filepath.Glob("bin/share/man1/*.1")
 	for _, page := range pages {
-		err = errors.Join(err, compress(page, filepath.Join(to, filepath.Base(page)+".gz")))
+		b, readErr := os.ReadFile(page)
+		err = errors.Join(err, readErr, compress(b, filepath.Join(to, filepath.Base(page)+".gz")))
 	}
-	err = errors.Join(err, compress("CHANGELOG.md", "bin/share/changelog.gz"))
+	changes := fmt.Sprintf("dts (%s) unstable; urgency=medium\n\n  * What has changed is in CHANGELOG.md.\n\n -- %s  %s\n",
+		version, maintainer, at.Format(time.RFC1123Z))
+	err = errors.Join(err, compress([]byte(changes), "bin/share/changelog.gz"))
 	// nfpm takes the time of a file where it is not told another one.
 	return errors.Join(err, filepath.WalkDir("bin/share", func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, at, at))
 	}))
 }
 
-// compress writes a file without its name and time in the result, as gzip -9n does.
-func compress(from, to string) error {
-	b, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
+// compress writes a compressed file without a name and a time in it, as gzip -9n does.
+func compress(b []byte, to string) error {
 	f, err := os.Create(to)
 	if err != nil {
 		return err
@@ -88,6 +88,6 @@ func compress(from, to string) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	_, err = io.WriteString(z, string(b))
+	_, err = z.Write(b)
 	return errors.Join(err, z.Close(), f.Close())
 }

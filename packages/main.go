@@ -41,7 +41,7 @@ func run(described, commit, maintainer, out string, platforms []string) error {
 	}
 	at := time.Unix(epoch, 0).UTC()
 	version := packageVersion(described, commit, at)
-	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755), compressShare(at)); err != nil {
+	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755), share(version, maintainer, at)); err != nil {
 		return err
 	}
 	for _, platform := range platforms {
