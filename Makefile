@@ -1,9 +1,9 @@
 # Everything here works with Go and make alone, but for `race` and `rqlited`, which need a C compiler.
 
 # Where the commit is known, the binary says which one it is; `dts serve` also uses its date, to tell when the
-# machine's clock is wrong. Elsewhere the source's own values stand.
-VERSION := $(shell git describe --tags --match 'v*' 2>/dev/null)
-COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+# machine's clock is wrong. +dirty: the source is not what that commit has. Elsewhere the source's own values stand.
+VERSION := $(shell git describe --tags --match 'v*' --dirty=+dirty 2>/dev/null)
+COMMIT  := $(shell git describe --always --exclude '*' --abbrev=12 --dirty=+dirty 2>/dev/null)
 DATE    := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 STAMP   := $(if $(VERSION),-X main.version=$(VERSION)) $(if $(COMMIT),-X main.commit=$(COMMIT)) $(if $(DATE),-X main.date=$(DATE))
 BUILD   := go build -trimpath -buildvcs=false -ldflags "-s -w $(STAMP)"
@@ -77,7 +77,7 @@ cross: $(PLATFORMS:%=cross-%) ## build for every platform
 cross-%:
 	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o bin/dts-$* ./cmd/dts
 
-# The same commit makes the same bytes with the same Go: SOURCE_DATE_EPOCH is the time of the commit.
+# The same commit makes the same bytes with the same Go: SOURCE_DATE_EPOCH is the time of the commit. Without git give it, and VERSION.
 MAINTAINER ?= The authors of dts <dts@localhost>
 .PHONY: packages test-packages
 packages: build cross ## build .deb packages and tarballs into bin/packages, with their SHA-256 sums
@@ -85,11 +85,12 @@ packages: build cross ## build .deb packages and tarballs into bin/packages, wit
 	bin/dts completion bash >bin/share/completions/dts.bash
 	bin/dts completion zsh >bin/share/completions/_dts
 	bin/dts completion fish >bin/share/completions/dts.fish
-	go build -C packages -trimpath -o ../bin/make-packages . && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	go build -C packages -trimpath -o ../bin/make-packages . && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 	bin/make-packages -version '$(VERSION)' -commit '$(COMMIT)' -maintainer '$(MAINTAINER)' $(PLATFORMS)
 	@ls -sh1 bin/packages
 
 test-packages: ## install bin/packages/*.deb in a copy of this machine (Debian, as root), and use and remove it
+	go test -C packages .
 	packages/test
 
 .PHONY: cluster test-cluster

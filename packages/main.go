@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,17 +58,22 @@ func run(described, commit, maintainer, out string, platforms []string) error {
 	return sums(out)
 }
 
-// packageVersion makes of v1.2.3 the version 1.2.3, and of v1.2.3-4-gabc, four commits later, 1.2.3+4.gabc, which is
-// newer. Before the first release it is one that is older than any.
+// describedForm is what git describe says: the tag of a release, or of one to come such as v1.2.3-rc1; then, where it is not that
+// commit, how many commits there are since, and which one it is; then whether the source had changes on top of it.
+var describedForm = regexp.MustCompile(`^v?(.*?)(?:-(\d+)-(g[0-9a-f]+))?(\+dirty)?$`)
+
+// packageVersion makes of v1.2.3 the version 1.2.3, of v1.2.3-rc1 one that is older, 1.2.3~rc1, and of v1.2.3-4-gabc, four
+// commits later, one that is newer, 1.2.3+4.gabc. Before the first release it is one that is older than any.
 func packageVersion(described, commit string, at time.Time) string {
 	if described == "" {
-		return "0~" + at.Format("20060102.150405") + "." + commit
+		return strings.TrimSuffix("0~"+at.Format("20060102.150405")+"."+commit, ".")
 	}
-	release, since, later := strings.Cut(strings.TrimPrefix(described, "v"), "-")
-	if !later {
-		return release
+	m := describedForm.FindStringSubmatch(described)
+	version := strings.ReplaceAll(m[1], "-", "~")
+	if m[2] != "" {
+		version += "+" + m[2] + "." + m[3]
 	}
-	return release + "+" + strings.ReplaceAll(since, "-", ".")
+	return version + m[4]
 }
 
 // deb builds a Debian package as nfpm.yaml says.

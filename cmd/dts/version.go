@@ -16,8 +16,8 @@ var version, commit, date string
 // build says which program this is.
 type build struct {
 	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Date    string `json:"date,omitempty"` // of the commit, RFC 3339
+	Commit  string `json:"commit,omitempty"` // ends in +dirty when the source had changes on top of it
+	Date    string `json:"date,omitempty"`   // of the commit, RFC 3339
 	Go      string `json:"go"`
 	System  string `json:"system"`
 }
@@ -28,14 +28,16 @@ func thisBuild() build {
 		if v := info.Main.Version; v != "(devel)" {
 			b.Version = cmp.Or(b.Version, v)
 		}
+		vcs := map[string]string{}
 		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				b.Commit = cmp.Or(b.Commit, s.Value[:min(len(s.Value), 12)])
-			case "vcs.time":
-				b.Date = cmp.Or(b.Date, s.Value)
-			}
+			vcs[s.Key] = s.Value
 		}
+		revision := vcs["vcs.revision"]
+		revision = revision[:min(len(revision), 12)]
+		if vcs["vcs.modified"] == "true" {
+			revision += "+dirty"
+		}
+		b.Commit, b.Date = cmp.Or(b.Commit, revision), cmp.Or(b.Date, vcs["vcs.time"])
 	}
 	b.Version = cmp.Or(b.Version, "unreleased")
 	return b
