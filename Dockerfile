@@ -2,7 +2,7 @@
 # Tasks call URLs; see docs/operations.md for tasks that run commands.
 #
 #   docker build -t dts .
-#   docker run -d --init --name dts -p 127.0.0.1:8420:8420 -v dts:/var/lib/dts dts
+#   docker run -d --name dts -p 127.0.0.1:8420:8420 -v dts:/var/lib/dts dts
 #   docker exec dts dts ls
 
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build

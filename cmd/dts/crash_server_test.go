@@ -44,8 +44,9 @@ type testServer struct {
 	home    string
 	logPath string // what all its processes wrote to standard error
 
-	failpoint string   // DTS_FAILPOINT of the next process
-	wrapper   []string // the command that starts the next process, and becomes it
+	failpoint string               // DTS_FAILPOINT of the next process
+	wrapper   []string             // the command that starts the next process, and becomes it
+	attr      *syscall.SysProcAttr // how the next process is started, where not as usual
 
 	api     *client.Client
 	started time.Time // when the newest process was started
@@ -88,7 +89,7 @@ func (s *testServer) launch() {
 	}
 	defer log.Close()
 	cmd := s.command(s.wrapper...)
-	cmd.Stderr = log
+	cmd.Stderr, cmd.SysProcAttr = log, s.attr
 	s.started = time.Now()
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
