@@ -1,130 +1,238 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
 
+// shells is how each shell is told to ask the program, at each word, what it can be.
+var shells = map[string]string{
+	"bash": `_dts() {
+  local IFS=$'\n'
+  COMPREPLY=($("${COMP_WORDS[0]}" completion bash -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _dts dts
+`,
+	// It works when zsh loads it by the name _dts, and when a shell reads it.
+	"zsh": `#compdef dts
+_dts() {
+  local -a list
+  list=("${(@f)$(${(Q)words[1]} completion zsh -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  [[ -n $list ]] && _describe -t words word list || _files
+}
+if [[ $funcstack[1] == _dts ]]; then _dts "$@"; else compdef _dts dts; fi
+`,
+	"fish": `function __dts_complete
+  set -l words (commandline -opc) (commandline -ct)
+  set -l list ($words[1] completion fish -- $words[2..-1] 2>/dev/null)
+  if test (count $list) -gt 0
+    printf '%s\n' $list
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c dts -f -a '(__dts_complete)'
+`,
+}
+
 func (a *app) completionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "completion", Usage: "print a script that completes words in a shell", ArgsUsage: "bash|zsh|fish", Category: "This program",
+		Name: "completion", Usage: "print a script that completes words in a shell", ArgsUsage: "bash|zsh|fish [-- WORD…]", Category: "This program",
 		Description: `   bash:  source <(dts completion bash)
    zsh:   source <(dts completion zsh)
-   fish:  dts completion fish | source`,
+   fish:  dts completion fish | source
+
+With WORDs, those of a command line after dts, it prints what the last one can be, a line each: so the script
+asks for it. Names of tasks, queues and calendars come from the server, if one answers.`,
 		Action: func(c *cli.Context) error {
-			shell, err := oneArg(c, "shell: bash, zsh or fish")
-			if err != nil {
-				return err
-			}
-			switch shell {
-			case "bash":
-				a.printf("%s", bashCompletion(c.App.VisibleCommands()))
-			case "zsh":
-				a.printf("%s", zshCompletion(c.App.VisibleCommands()))
-			case "fish":
-				a.printf("%s", fishCompletion(c.App.VisibleCommands()))
-			default:
+			const what = "shell: bash, zsh or fish"
+			shell := c.Args().First()
+			switch {
+			case shell == "":
+				return usagef("%s needs a %s", c.Command.HelpName, what)
+			case shells[shell] == "":
 				return usagef("%q is not known; use bash, zsh or fish", clip(clean(shell), 20))
+			case len(a.loose) > 1:
+				return usagef("%s takes one %s, and there are %d arguments", c.Command.HelpName, what, len(a.loose))
+			case c.Args().Len() == 1:
+				a.printf("%s", shells[shell])
+				return nil
+			}
+			words := c.Args().Tail()
+			if shell == "bash" { // passes them on as they are typed
+				for i, w := range words {
+					words[i] = strings.ReplaceAll(w, `\`, "")
+				}
+			}
+			for _, w := range a.complete(c.App, words) {
+				a.printf("%s\n", w.line(shell))
 			}
 			return nil
 		},
 	}
 }
 
-// longFlags returns the names of a command's flags, with their dashes.
-func longFlags(cmd *cli.Command) []string {
-	var list []string
-	for _, f := range cmd.VisibleFlags() {
-		list = append(list, dashes(f.Names()[0]))
-	}
-	for _, sub := range cmd.VisibleCommands() {
-		list = append(list, sub.Name)
-	}
-	return append(list, "--help")
-}
+// candidate is what a word can be, and what it means.
+type candidate struct{ word, meaning string }
 
-// bashCompletion completes the command, then its subcommand and its flags, then files.
-func bashCompletion(commands []*cli.Command) string {
-	var b strings.Builder
-	names := make([]string, 0, len(commands))
-	b.WriteString("_dts() {\n  local cur=\"${COMP_WORDS[COMP_CWORD]}\" list=\"\"\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n")
-	for _, c := range commands {
-		names = append(names, c.Name)
+// line is how a shell takes it.
+func (w candidate) line(shell string) string {
+	switch shell {
+	case "zsh":
+		return strings.TrimSuffix(strings.ReplaceAll(w.word, ":", `\:`)+":"+w.meaning, ":")
+	case "fish":
+		return w.word + "\t" + w.meaning
 	}
-	b.WriteString("    list=\"" + strings.Join(names, " ") + "\"\n  else\n    case \"${COMP_WORDS[1]}\" in\n")
-	for _, c := range commands {
-		b.WriteString("      " + c.Name + ") list=\"" + strings.Join(longFlags(c), " ") + "\" ;;\n")
-	}
-	b.WriteString("    esac\n  fi\n  if [ \"$COMP_CWORD\" -gt 2 ]; then\n    case \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n")
-	for _, c := range commands {
-		for _, sub := range c.VisibleCommands() {
-			b.WriteString("      \"" + c.Name + " " + sub.Name + "\") list=\"" + strings.Join(longFlags(sub), " ") + "\" ;;\n")
+	var b strings.Builder // bash puts it into the command line as it is
+	for _, r := range w.word {
+		if r < 0x7f && !strings.ContainsRune("-_./+%@,:=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
+			b.WriteByte('\\')
 		}
-	}
-	b.WriteString("    esac\n  fi\n  COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n}\ncomplete -o default -F _dts dts\n")
-	return b.String()
-}
-
-// zshCompletion does the same with what each word means beside it. It works when zsh loads it by the name _dts, and when a
-// shell reads it.
-func zshCompletion(commands []*cli.Command) string {
-	var b strings.Builder
-	b.WriteString("#compdef dts\n_dts() {\n  local -a list\n  if (( CURRENT == 2 )); then\n    list=(\n")
-	for _, c := range commands {
-		b.WriteString("      " + zshWord(c.Name, c.Usage) + "\n")
-	}
-	b.WriteString("    )\n    _describe -t commands command list\n    return\n  fi\n  case \"$words[2] $words[3]\" in\n")
-	for _, c := range commands {
-		for _, sub := range c.VisibleCommands() {
-			zshCase(&b, "'"+c.Name+" "+sub.Name+"'", sub)
-		}
-	}
-	b.WriteString("  esac\n  (( $#list && CURRENT > 3 )) || case $words[2] in\n")
-	for _, c := range commands {
-		zshCase(&b, c.Name, c)
-	}
-	b.WriteString("  esac\n  _describe -t options option list || _files\n}\n")
-	b.WriteString("if [[ $funcstack[1] == _dts ]]; then _dts \"$@\"; else compdef _dts dts; fi\n")
-	return b.String()
-}
-
-// zshCase lists what may follow a command: its subcommands and flags.
-func zshCase(b *strings.Builder, pattern string, c *cli.Command) {
-	b.WriteString("    " + pattern + ") list=(\n")
-	for _, sub := range c.VisibleCommands() {
-		b.WriteString("      " + zshWord(sub.Name, sub.Usage) + "\n")
-	}
-	for _, f := range c.VisibleFlags() {
-		b.WriteString("      " + zshWord(dashes(f.Names()[0]), flagUsage(f)) + "\n")
-	}
-	b.WriteString("      " + zshWord("--help", "explain it") + "\n    ) ;;\n")
-}
-
-// zshWord quotes a word and its meaning for _describe.
-func zshWord(word, meaning string) string {
-	return "'" + strings.ReplaceAll(strings.ReplaceAll(word, ":", `\:`)+":"+meaning, "'", `'\''`) + "'"
-}
-
-func fishCompletion(commands []*cli.Command) string {
-	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-	var b strings.Builder
-	for _, c := range commands {
-		b.WriteString("complete -c dts -n __fish_use_subcommand -a " + c.Name + " -d '" + quote.Replace(c.Usage) + "'\n")
-		fishFlags(&b, c, "__fish_seen_subcommand_from "+c.Name)
-		for _, sub := range c.VisibleCommands() {
-			b.WriteString("complete -c dts -n '__fish_seen_subcommand_from " + c.Name + "' -a " + sub.Name + " -d '" + quote.Replace(sub.Usage) + "'\n")
-			fishFlags(&b, sub, "__fish_seen_subcommand_from "+c.Name+"; and __fish_seen_subcommand_from "+sub.Name)
-		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }
 
-// fishFlags completes the flags of a command where a condition holds.
-func fishFlags(b *strings.Builder, c *cli.Command, when string) {
-	for _, f := range longFlags(c) {
-		if name, ok := strings.CutPrefix(f, "--"); ok {
-			b.WriteString("complete -c dts -n '" + when + "' -l " + name + "\n")
+// complete returns what the last of the words after dts can be. Where it returns nothing, the shell completes files.
+func (a *app) complete(app *cli.App, words []string) []candidate {
+	last := len(words) - 1
+	current := words[last]
+	var list []candidate
+	add := func(word, meaning string) {
+		if strings.HasPrefix(word, current) {
+			list = append(list, candidate{word, clean(meaning)})
 		}
+	}
+	commands, flags := visible(app.Commands), connectionFlags()
+	path := []string{} // the command and its subcommand
+	var cmd *cli.Command
+	var server []string // flags of where the server is
+	help := len(words) > 1 && words[0] == "help"
+	arguments := 0
+	for i := 0; i < last; i++ {
+		switch next := find(commands, words[i]); {
+		case help && i == 0:
+		case words[i] == "--":
+			return nil // a command of the machine, and its arguments
+		case isFlag(words[i]):
+			n := a.flagWords(flags, words[i:])
+			if i+n > last {
+				for _, name := range a.named(flagValues[strings.TrimLeft(words[i], "-")], server) {
+					add(name, "")
+				}
+				return list
+			}
+			if a.known(connectionFlags(), words[i]) {
+				server = append(server, words[i:i+n]...)
+			}
+			i += n - 1
+		case next != nil && arguments == 0:
+			cmd, commands, flags = next, visible(next.Subcommands), next.Flags
+			path = append(path, next.Name)
+		case cmd == nil:
+			return nil
+		default:
+			arguments++
+		}
+	}
+	addFlags := func() {
+		for _, f := range flags {
+			add(dashes(f.Names()[0]), flagUsage(f))
+		}
+		add("--help", "explain it")
+	}
+	if strings.HasPrefix(current, "-") && !help {
+		addFlags()
+		return list
+	}
+	if arguments == 0 {
+		for _, c := range commands {
+			add(c.Name, c.Usage)
+		}
+	}
+	switch {
+	case cmd == nil:
+		if !help {
+			add("help", "explain a command")
+		}
+		return list
+	case help:
+		return list
+	case cmd.Name == "man":
+		for _, c := range visible(app.Commands) {
+			add(c.Name, c.Usage)
+		}
+		return list
+	case cmd.Name == "completion":
+		for _, shell := range []string{"bash", "zsh", "fish"} {
+			add(shell, "")
+		}
+		return list
+	}
+	takes := synopsis(cmd, "")
+	switch {
+	case strings.Contains(takes, "NAME") && (path[0] == "queue" || path[0] == "calendar" || path[0] == "blackout"):
+		for _, name := range a.named(path[0], server) {
+			add(name, "")
+		}
+	case strings.Contains(takes, "NAME|ID"):
+		for _, name := range a.named("task", server) {
+			add(name, "")
+		}
+	}
+	if len(list) == 0 && current == "" && !strings.Contains(takes, "FILE") {
+		addFlags()
+	}
+	return list
+}
+
+// flagValues says of what the values of flags are names.
+var flagValues = map[string]string{
+	"queue": "queue", "after": "task", "calendar": "calendar", "exclude-calendar": "calendar", "require-calendar": "calendar",
+}
+
+// named asks the server for the names of things of a kind, each once: of tasks those that dts ls shows. It returns none when no
+// server answers soon, because somebody has pressed a key and waits.
+func (a *app) named(kind string, server []string) []string {
+	type thing struct{ Name string }
+	var things []thing
+	switch kind {
+	case "task":
+		var all struct {
+			RecurringTasks []thing `json:"recurring_tasks"`
+			Tasks          []thing
+		}
+		a.ask(&all, append([]string{"ls", "--json"}, server...))
+		things = append(all.RecurringTasks, all.Tasks...)
+	case "queue", "calendar", "blackout":
+		a.ask(&things, append([]string{kind, "ls", "--json"}, server...))
+	}
+	var names []string
+	for _, t := range things {
+		if t.Name != "" && clean(t.Name) == t.Name && !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// ask runs a command of the program itself and reads the JSON that it prints. What fails, or takes too long, leaves v as it is.
+func (a *app) ask(v any, args []string) {
+	var out bytes.Buffer
+	other := &app{in: strings.NewReader(""), out: &out, err: io.Discard, now: a.now, loc: a.loc, zone: a.zone}
+	ended := make(chan int, 1)
+	go func() { ended <- other.run(append([]string{"dts"}, args...)) }()
+	select {
+	case code := <-ended:
+		if code == exitOK {
+			_ = json.Unmarshal(out.Bytes(), v) // our own output
+		}
+	case <-time.After(2 * time.Second): // the process ends soon, and with it the question
 	}
 }
