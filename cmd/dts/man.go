@@ -127,7 +127,11 @@ func programManual(app *cli.App) string {
 			for _, v := range d.GetEnvVars() {
 				if !seen[v] {
 					seen[v] = true
-					m.row(bold(v), "as "+bold(dashes(f.Names()[0]))+" of "+bold("dts-"+cmd.Name)+"(1)")
+					of := bold("dts-"+cmd.Name) + "(1)"
+					if categoryOf(f) == whichServer {
+						of = "every command that talks to a server"
+					}
+					m.row(bold(v), "as "+bold(dashes(f.Names()[0]))+" of "+of)
 				}
 			}
 		}
@@ -151,16 +155,18 @@ func commandManual(cmd *cli.Command) string {
 	name := "dts " + cmd.Name
 	m := newManual("dts-"+cmd.Name, cmd.Usage)
 	m.section("SYNOPSIS")
-	m.verbatim(synopsis(cmd, name))
+	m.usage(synopsis(cmd, name))
 	text, examples := splitExamples(cmd.Description)
-	m.section("DESCRIPTION")
-	m.prose(text)
+	if text != "" {
+		m.section("DESCRIPTION")
+		m.prose(text)
+	}
 	m.options(cmd.Flags)
 	if subs := visible(cmd.Subcommands); len(subs) > 0 {
 		m.section("COMMANDS")
 		for _, sub := range subs {
 			m.subsection(name + " " + sub.Name + ": " + sub.Usage)
-			m.verbatim(synopsis(sub, name+" "+sub.Name))
+			m.usage(synopsis(sub, name+" "+sub.Name))
 			m.prose(sub.Description)
 			for _, f := range sub.Flags {
 				if categoryOf(f) != whichServer {

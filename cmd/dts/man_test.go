@@ -25,6 +25,16 @@ func TestManuals(t *testing.T) {
 			t.Fatal(err)
 		}
 		page := string(b)
+		if strings.Contains(page, "DESCRIPTION\n.SH") {
+			t.Errorf("dts-%s has an empty description", cmd.Name)
+		}
+		_, way, _ := strings.Cut(page, ".SH SYNOPSIS\n.nf\n")
+		way, _, _ = strings.Cut(way, ".fi\n")
+		for line := range strings.Lines(way) {
+			if n := len([]rune(strings.NewReplacer(`\-`, "-", `\[u2026]`, "…").Replace(line))); n > 73 {
+				t.Errorf("dts-%s: a line of its synopsis has %d columns and does not fit a terminal: %s", cmd.Name, n, line)
+			}
+		}
 		for line := range strings.Lines(page) {
 			if (line[0] == '.' || line[0] == '\'') && !macros.MatchString(line) {
 				t.Errorf("dts-%s: %q is read as a request", cmd.Name, line)

@@ -43,11 +43,11 @@ func (m *manual) term(word, meaning string) { m.line(".TP\n" + guard(word) + "\n
 // row is a term whose meaning stands beside it, in a column of its own.
 func (m *manual) row(word, meaning string) { m.line(".TP 20\n" + guard(word) + "\n" + guard(meaning)) }
 
-// verbatim keeps the lines of a text as they are.
-func (m *manual) verbatim(text string) {
+// usage writes how a command is called, a line for each way, wrapped as in the help.
+func (m *manual) usage(text string) {
 	m.line(".nf")
-	for l := range strings.Lines(text) {
-		m.line(guard(roff(strings.TrimSpace(l))))
+	for l := range strings.SplitSeq(usageLines(text), "\n") {
+		m.line(guard(roff(strings.TrimPrefix(l, "   "))))
 	}
 	m.line(".fi")
 }
