@@ -81,13 +81,17 @@ cross-%:
 MAINTAINER ?= The authors of dts <dts@localhost>
 .PHONY: packages test-packages
 packages: build cross ## build .deb packages and tarballs into bin/packages, with their SHA-256 sums
+	@$(MAKE) --no-print-directory share
+	go build -C packages -trimpath -o ../bin/make-packages . && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+	bin/make-packages -version '$(VERSION)' -commit '$(COMMIT)' -maintainer '$(MAINTAINER)' $(PLATFORMS)
+	@ls -sh1 bin/packages
+
+.PHONY: share
+share: # the manual pages and the completions, made by the program
 	rm -rf bin/share && mkdir -p bin/share/completions && bin/dts man --dir bin/share/man1
 	bin/dts completion bash >bin/share/completions/dts.bash
 	bin/dts completion zsh >bin/share/completions/_dts
 	bin/dts completion fish >bin/share/completions/dts.fish
-	go build -C packages -trimpath -o ../bin/make-packages . && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
-	bin/make-packages -version '$(VERSION)' -commit '$(COMMIT)' -maintainer '$(MAINTAINER)' $(PLATFORMS)
-	@ls -sh1 bin/packages
 
 test-packages: ## install bin/packages/*.deb in a copy of this machine (Debian, as root), and use and remove it
 	go test -C packages .
@@ -150,9 +154,16 @@ fuzz: ## fuzz each parser for FUZZTIME
 	echo "$$pkg $$name" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg" </dev/null || exit 1; done
 
 .PHONY: install clean
-install: ## install bin/dts below PREFIX, and the systemd unit in UNITDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(UNITDIR) && install -m 755 bin/dts $(DESTDIR)$(PREFIX)/bin/dts
-	sed 's,/usr/bin/dts,$(PREFIX)/bin/dts,' init/dts.service > $(DESTDIR)$(UNITDIR)/dts.service
+SHARED = share/man/man1 share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d
+install: share ## install bin/dts, its manual pages and completions below PREFIX, and the systemd unit in UNITDIR
+	install -d $(DESTDIR)$(UNITDIR) $(addprefix $(DESTDIR)$(PREFIX)/,bin $(SHARED))
+	install -m 755 bin/dts $(DESTDIR)$(PREFIX)/bin/dts
+	install -m 644 bin/share/man1/*.1 $(DESTDIR)$(PREFIX)/$(word 1,$(SHARED))/
+	install -m 644 bin/share/completions/dts.bash $(DESTDIR)$(PREFIX)/$(word 2,$(SHARED))/dts
+	install -m 644 bin/share/completions/_dts $(DESTDIR)$(PREFIX)/$(word 3,$(SHARED))/_dts
+	install -m 644 bin/share/completions/dts.fish $(DESTDIR)$(PREFIX)/$(word 4,$(SHARED))/dts.fish
+	sed 's,/usr/bin/dts,$(PREFIX)/bin/dts,' init/dts.service >bin/share/dts.service
+	install -m 644 bin/share/dts.service $(DESTDIR)$(UNITDIR)/dts.service
 
 clean: ## remove what was built; the data in .data stays
 	rm -rf bin .cache
