@@ -92,6 +92,9 @@ func (a *app) ci(c *cli.Context) (err error) {
 	case !c.IsSet("drain"):
 		o.drain = 30 * time.Second
 	}
+	if c.String("junit") == "-" {
+		return usagef("--junit: standard output has what the tasks print; name a file")
+	}
 	began := a.now()
 	f, src, problems, err := a.readTaskFile(path)
 	if err != nil {
@@ -165,7 +168,8 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 		return err
 	}
 	defer s.close()
-	ctx = context.WithoutCancel(ctx) // a signal stops it in good order
+	ctx, s.giveUp = context.WithCancelCause(context.WithoutCancel(ctx)) // a signal stops it in good order
+	defer s.giveUp(nil)
 	if err := s.start(ctx, w.options); err != nil {
 		return err
 	}
@@ -186,7 +190,10 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 	}()
 	stopped, err := s.run(ctx, w.plan, w.options, stop)
 	abandoned()
-	if err != nil {
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return failf("%s", cause)
+	case err != nil:
 		return err
 	}
 	if err := console.flush(); err != nil {
@@ -197,20 +204,19 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 		return err
 	}
 	r.File, r.Began, r.Seconds = w.file, w.began.UTC(), a.now().Sub(w.began).Seconds()
+	var wrong error // that is said below the summary, which is not lost for it
 	if w.junit != nil {
 		if err := s.writeJUnit(ctx, w.junit, w.suite, r); err != nil {
-			return failf("--junit: %s", err)
+			wrong = failf("--junit: %s", err)
 		}
 	}
-	if err := s.close(); err != nil {
-		return err
-	}
+	wrong = errors.Join(wrong, s.close())
 	if w.json {
 		err = a.printJSON(r)
 	} else {
 		r.print(a, console.used())
 	}
-	if err != nil {
+	if err = errors.Join(wrong, err); err != nil {
 		return err
 	}
 	if stopped != nil && stopped.signal != nil {

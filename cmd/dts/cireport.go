@@ -228,17 +228,18 @@ func (r *ciReport) print(a *app, below bool) {
 		}
 		rows[i] = []string{clip(clean(run.title()), 60), a.ciResult(run.Result), took, attempts, clean(run.Reason)}
 	}
+	if below {
+		a.printf("\n")
+	}
 	if len(rows) > 0 {
-		if below {
-			a.printf("\n")
-		}
 		a.table([]string{"Task", "Result", "Time", "Attempts", "Reason"}, rows, 4)
+		a.printf("\n")
 	}
 	end := ""
 	if r.Stopped != "" {
 		end = "; " + r.Stopped
 	}
-	a.printf("\n%s in %s%s\n", strings.Join(r.counts(), ", "), span(time.Duration(r.Seconds*float64(time.Second))), end)
+	a.printf("%s in %s%s\n", strings.Join(r.counts(), ", "), span(time.Duration(r.Seconds*float64(time.Second))), end)
 }
 
 func (r *ciReport) counts() []string {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dts"
@@ -36,8 +37,11 @@ type ciServer struct {
 	exec   *exec.Runner
 	runner *ciRunner
 	log    *slog.Logger
+	giveUp context.CancelCauseFunc // ends the run, because the store takes no more writes
 
-	closing sync.Once
+	failing, failed time.Time // since when the store has taken no writes, and when that was last seen
+	given           atomic.Bool
+	closing         sync.Once
 }
 
 // newCI makes one that has a directory and does nothing yet. Close it.
@@ -59,7 +63,7 @@ func newCI(o ciOptions, c *console) (*ciServer, error) {
 	return s, nil
 }
 
-// start starts the scheduler.
+// start starts the scheduler. What is done with it under ctx ends when the store takes no more writes.
 func (s *ciServer) start(ctx context.Context, o ciOptions) error {
 	db, err := sqlite.Open(ctx, filepath.Join(s.dir, databaseFile), sqlite.Options{Volatile: migrations.Schema(), Logger: o.log})
 	if err != nil {
@@ -71,6 +75,7 @@ func (s *ciServer) start(ctx context.Context, o ciOptions) error {
 	scheduler := sched.New(sched.Options{
 		Store: s.st, Runner: s.runner, Log: o.log,
 		Refused:  func(err error) bool { return errors.Is(err, store.ErrRefused) },
+		OnFull:   s.unwritable,
 		Node:     dts.Node{ID: s.id, Address: "none", Version: thisBuild().Version, BootID: boot},
 		BootedAt: bootedAt, TrustClock: true, // there is nothing from before with which it could disagree
 		HTTPSlots: o.jobs, CommandSlots: o.jobs, OneQueue: true, CPUBudget: cpu, MemoryBudgetMB: memory, DrainTimeout: time.Second,
@@ -82,9 +87,30 @@ func (s *ciServer) start(ctx context.Context, o ciOptions) error {
 	return nil
 }
 
+// unwritable is called about once a second while the store takes no writes, as on a full disk. A server waits until there
+// is room; a pipeline is told.
+func (s *ciServer) unwritable() {
+	now := time.Now()
+	if now.Sub(s.failed) > 2*ciPatience {
+		s.failing = now
+	}
+	s.failed = now
+	if _, err := s.st.Fault(); err != nil && now.Sub(s.failing) >= ciPatience {
+		s.given.Store(true)
+		s.giveUp(fmt.Errorf("keep results in %s: %w", s.dir, err))
+	}
+}
+
+// ciPatience is how long the store may take no writes.
+const ciPatience = 5 * time.Second
+
 // close ends everything, and leaves nothing behind. It can be called again.
 func (s *ciServer) close() (err error) {
 	s.closing.Do(func() {
+		if s.given.Load() { // the scheduler would wait for its last writes
+			s.abandon()
+			return
+		}
 		if s.sched != nil {
 			err = s.sched.Stop(context.Background())
 		}
@@ -169,6 +195,8 @@ func (s *ciServer) run(ctx context.Context, p *ciPlan, o ciOptions, stop <-chan 
 				stopped = &reason
 			}
 		case <-time.After(next):
+		case <-ctx.Done():
+			return stopped, context.Cause(ctx)
 		}
 		for more := true; more; {
 			select {
