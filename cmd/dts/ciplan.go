@@ -3,13 +3,16 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"dts"
 	"dts/cmd/dts/taskfile"
+	"dts/sched/calendar"
 	"dts/sched/cron"
+	"dts/sched/timetable"
 	"dts/web/api"
 )
 
@@ -31,12 +34,13 @@ func (n ciName) String() string {
 type ciPlan struct {
 	queues    []*dts.Queue
 	calendars []*dts.Calendar
-	tasks     []*dts.Task          // that run now, or at a time; those that others depend on come first
-	recurring []*dts.RecurringTask // that fire by their schedules
-	names     map[string]ciName    // of both, by their ids; of a step of a scheduled workflow by that of the workflow, / and its name
-	needs     map[string][]ciNeed  // likewise
-	idle      []ciIdle             // what has nothing to do
-	until     time.Time            // when schedules end; zero: there are none
+	known     map[string]*calendar.Calendar // the same, by their names
+	tasks     []*dts.Task                   // that run now, or at a time; those that others depend on come first
+	recurring []*dts.RecurringTask          // that fire by their schedules
+	names     map[string]ciName             // of both, by their ids; of a step of a scheduled workflow by that of the workflow, / and its name
+	needs     map[string][]ciNeed           // likewise
+	idle      []ciIdle                      // what has nothing to do
+	until     time.Time                     // when schedules end; zero: there are none
 }
 
 // ciNeed is what a task depends on.
@@ -65,7 +69,7 @@ type ciIdle struct {
 // planCI makes the plan for a file that has no problem. only are the names of what is to run, and with it runs what that
 // depends on; none: all. window is how long schedules fire; 0: everything runs now, and once.
 func planCI(f *taskfile.File, only []string, window time.Duration, now time.Time) (*ciPlan, error) {
-	p := &ciPlan{names: map[string]ciName{}, needs: map[string][]ciNeed{}}
+	p := &ciPlan{known: map[string]*calendar.Calendar{}, names: map[string]ciName{}, needs: map[string][]ciNeed{}}
 	if window > 0 {
 		p.until = now.Add(window)
 	}
@@ -84,6 +88,9 @@ func planCI(f *taskfile.File, only []string, window time.Duration, now time.Time
 			return nil, err
 		}
 		p.calendars = append(p.calendars, made)
+		if p.known[made.Name], err = calendar.Compile(made); err != nil {
+			return nil, fmt.Errorf("calendar %s: %w", made.Name, err)
+		}
 	}
 	wanted, err := chooseCI(f, only)
 	if err != nil {
@@ -222,13 +229,8 @@ func (p *ciPlan) recur(q *api.RecurringRequest, name ciName, now time.Time, want
 	if r.EndTime.IsZero() || r.EndTime.After(p.until) {
 		r.EndTime = dts.Micros(p.until)
 	}
-	reason := ""
-	switch c, err := compile(&r.Schedule, r.Name, now); {
-	case errors.Is(err, cron.ErrReboot):
-		reason = "it runs when the machine boots"
-	case r.StartTime.After(r.EndTime) || err == nil && c.Next(now).IsZero():
-		reason = "it is not due within --for"
-	case err != nil:
+	reason, err := p.notDue(r, now)
+	if err != nil {
 		return nil, err
 	}
 	if reason != "" {
@@ -237,6 +239,31 @@ func (p *ciPlan) recur(q *api.RecurringRequest, name ciName, now time.Time, want
 	}
 	p.recurring, p.names[r.ID] = append(p.recurring, r), name
 	return r, nil
+}
+
+// notDue says why a recurring task does not fire until the plan ends; "" where it does.
+func (p *ciPlan) notDue(r *dts.RecurringTask, now time.Time) (string, error) {
+	for _, name := range r.Calendars() {
+		if p.known[name] == nil {
+			return "", usagef("%s: the file has no calendar %q, which --for needs", clean(r.Name), name)
+		}
+	}
+	const never = "it is not due within --for"
+	if r.StartTime.After(r.EndTime) {
+		return never, nil
+	}
+	t, err := timetable.Compile(&r.Schedule, timetable.Options{Seed: r.Name, Anchor: now, Calendars: p.known})
+	switch {
+	case errors.Is(err, cron.ErrReboot):
+		return "it runs when the machine boots", nil
+	case err != nil:
+		return "", err
+	case t.Base().Next(now).IsZero():
+		return never, nil
+	case t.Next(now).IsZero():
+		return "its calendars exclude every instant within --for", nil
+	}
+	return "", nil
 }
 
 // chooseCI returns what of a file is wanted: what only names, and what that depends on.

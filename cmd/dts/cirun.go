@@ -153,6 +153,10 @@ func (s *ciServer) submit(ctx context.Context, p *ciPlan) error {
 	}
 	for _, r := range p.recurring {
 		if _, err := s.sched.CreateRecurring(ctx, r); err != nil {
+			if reason, _ := p.notDue(r, time.Now()); reason != "" { // its only instant has just passed
+				p.idle = append(p.idle, ciIdle{p.names[r.ID], reason})
+				continue
+			}
 			return fmt.Errorf("task %s: %w", r.Name, err)
 		}
 	}
