@@ -37,7 +37,7 @@ type ciPlan struct {
 	known     map[string]*calendar.Calendar // the same, by their names
 	tasks     []*dts.Task                   // that run now, or at a time; those that others depend on come first
 	recurring []*dts.RecurringTask          // that fire by their schedules
-	names     map[string]ciName             // of both, by their ids; of a step of a scheduled workflow by that of the workflow, / and its name
+	names     map[string]ciName             // of both, by their ids; of a step of a scheduled workflow, or of a task that is one, by that of the workflow, / and its name
 	needs     map[string][]ciNeed           // likewise
 	idle      []ciIdle                      // what has nothing to do
 	until     time.Time                     // when schedules end; zero: there are none
@@ -53,7 +53,7 @@ type ciNeed struct {
 func keyOf(t, run *dts.Task) string {
 	switch {
 	case run != nil:
-		return run.RecurringTaskID + "/" + t.Step
+		return cmp.Or(run.RecurringTaskID, run.ID) + "/" + t.Step
 	case t.RecurringTaskID != "":
 		return t.RecurringTaskID
 	}
@@ -134,7 +134,7 @@ func (p *ciPlan) list(list []*taskfile.Task, of *taskfile.Workflow, wanted func(
 			continue
 		}
 		if t.Scheduled() && !p.until.IsZero() {
-			if err := p.schedule(t, name, now); err != nil {
+			if err := p.schedule(t, name, at, now); err != nil {
 				return err
 			}
 			continue
@@ -151,6 +151,9 @@ func (p *ciPlan) list(list []*taskfile.Task, of *taskfile.Workflow, wanted func(
 			return err
 		}
 		made[i], p.names[n.ID] = n, name
+		if err := p.nameSteps(n.ID, &n.Spec, name, at); err != nil {
+			return err
+		}
 	}
 	for _, i := range inOrder(list) {
 		if made[i] != nil {
@@ -199,10 +202,13 @@ func (p *ciPlan) workflow(w *taskfile.Workflow, wanted func(*taskfile.Task) bool
 }
 
 // schedule adds a task that fires by its schedule, or at its time, until the plan ends.
-func (p *ciPlan) schedule(t *taskfile.Task, name ciName, now time.Time) error {
+func (p *ciPlan) schedule(t *taskfile.Task, name ciName, at *int, now time.Time) error {
 	if t.Once == nil {
-		_, err := p.recur(t.Recurring, name, now, func(*dts.RecurringTask) bool { return true })
-		return err
+		made, err := p.recur(t.Recurring, name, now, func(*dts.RecurringTask) bool { return true })
+		if err != nil || made == nil {
+			return err
+		}
+		return p.nameSteps(made.ID, &made.Spec, name, at)
 	}
 	made, err := t.Once.Task(now)
 	if err != nil || made.RunAt.Before(now) || made.RunAt.After(p.until) {
@@ -210,6 +216,27 @@ func (p *ciPlan) schedule(t *taskfile.Task, name ciName, now time.Time) error {
 		return nil
 	}
 	p.tasks, p.names[made.ID] = append(p.tasks, made), name
+	return p.nameSteps(made.ID, &made.Spec, name, at)
+}
+
+// nameSteps names the steps of a task that is a workflow itself; of another there are none. id is that by which the plan
+// knows the task.
+func (p *ciPlan) nameSteps(id string, s *dts.Spec, of ciName, at *int) error {
+	if s.TargetType != dts.WorkflowRun {
+		return nil
+	}
+	target, err := s.Workflow()
+	if err != nil {
+		return err
+	}
+	for _, step := range target.Steps {
+		*at++
+		key := id + "/" + step.Name
+		p.names[key] = ciName{of.task, step.Name, *at}
+		for _, d := range step.DependsOn {
+			p.needs[key] = append(p.needs[key], ciNeed{d.Step, d.Type})
+		}
+	}
 	return nil
 }
 

@@ -85,7 +85,7 @@ func (s *ciServer) report(ctx context.Context, p *ciPlan, stopped *ciStop) (*ciR
 			continue // its steps tell, or it was to come later
 		}
 		row := ciRun{Name: name.task, Workflow: name.workflow, at: name.at, id: t.ID, Status: t.Status, Attempts: t.Attempts, DueAt: t.DueAt,
-			Started: t.StartedAt, Ended: t.CompletedAt, ExitCode: t.ExitCode, HTTP: t.ResponseStatus, recurs: t.RecurringTaskID != "" || run != nil}
+			Started: t.StartedAt, Ended: t.CompletedAt, ExitCode: t.ExitCode, HTTP: t.ResponseStatus, recurs: t.RecurringTaskID != "" || run != nil && run.RecurringTaskID != ""}
 		if !t.StartedAt.IsZero() && !t.CompletedAt.IsZero() {
 			row.Seconds = t.CompletedAt.Sub(t.StartedAt).Seconds()
 		}
