@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -98,7 +99,21 @@ func JSON(src []byte) ([]byte, error) {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	err := e.Encode(v)
-	return b.Bytes(), err
+	return forYAML(b.Bytes()), err
+}
+
+// forYAML escapes what may stand in JSON as it is and not in YAML, which takes NEL for the end of a line, and refuses other
+// characters that cannot be seen. In JSON such characters are in texts only.
+func forYAML(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for _, c := range string(b) {
+		if c >= 0x7f && c < 0xa0 || c == '\ufeff' || c == '\ufffe' || c == '\uffff' {
+			out = fmt.Appendf(out, `\u%04x`, c)
+		} else {
+			out = utf8.AppendRune(out, c)
+		}
+	}
+	return out
 }
 
 // recurring writes a recurring task, or a workflow.

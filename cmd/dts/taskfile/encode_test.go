@@ -73,6 +73,29 @@ func TestEncodeRoundTrip(t *testing.T) {
 	})
 }
 
+// What JSON can have as it is and YAML cannot is escaped, so that the JSON form is read as it was, too.
+func TestJSONTexts(t *testing.T) {
+	const hard = "a\u0085b\u007f\u0080\u2028\ufeff\uffff\r\n\t\x00<&>é😀 c"
+	r := &dts.RecurringTask{Schedule: dts.Schedule{Cron: "0 3 * * *"}, Spec: dts.Spec{Name: "a", TargetType: dts.Command,
+		TargetConfig: encode(dts.CommandTarget{Argv: []string{"cat"}, Stdin: hard})}}
+	if err := r.Normalize(); err != nil {
+		t.Fatal(err)
+	}
+	src, err := Encode(Content{Name: "f", Recurring: []*dts.RecurringTask{r}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inJSON, err := JSON(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{string(src), string(inJSON)} {
+		if c, err := parse(t, form).Tasks[0].Command(); err != nil || c.Stdin != hard {
+			t.Errorf("%q, %v, want %q, in\n%s", c.Stdin, err, hard, form)
+		}
+	}
+}
+
 func made(t *rapid.T, x *Task) *dts.RecurringTask {
 	r, err := x.Recurring.RecurringTask(testNow)
 	if err != nil {

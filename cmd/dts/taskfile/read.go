@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -57,17 +58,40 @@ func (r *reader) add(at Pos, format string, args ...any) {
 func (r *reader) full() bool { return len(r.problems) > MaxProblems || r.repeats > maxRepeats }
 
 // syntax tells why a file is not YAML.
-func (r *reader) syntax(err error) {
+func (r *reader) syntax(src []byte, err error) {
 	e, ok := errors.AsType[*yaml.LoadError](err)
-	if !ok {
+	switch at, what := badCharacter(src); {
+	case ok && e.Mark.Line > 0:
+		text := e.Message
+		if e.ContextMsg != "" {
+			text = e.ContextMsg + ": " + text
+		}
+		r.add(Pos{e.Mark.Line, e.Mark.Column}, "is not valid YAML: %s", text)
+	case what != "":
+		r.add(at, "is not valid YAML: %s", what)
+	default:
 		r.add(Pos{}, "is not valid YAML: %s", strings.TrimPrefix(err.Error(), "go-yaml "))
-		return
 	}
-	text := e.Message
-	if e.ContextMsg != "" {
-		text = e.ContextMsg + ": " + text
+}
+
+// badCharacter finds the first character that YAML does not allow: the library does not say where it is. what is "" for none.
+func badCharacter(src []byte) (at Pos, what string) {
+	at = Pos{1, 1}
+	for i := 0; i < len(src); {
+		c, size := utf8.DecodeRune(src[i:])
+		switch {
+		case c == utf8.RuneError && size == 1:
+			return at, fmt.Sprintf("the byte %#02x is no character; save the file as UTF-8", src[i])
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r':
+			return at, fmt.Sprintf(`a control character is not allowed; in double quotes it can be written "\x%02x"`, c)
+		}
+		if i += size; c == '\n' {
+			at = Pos{at.Line + 1, 1}
+		} else {
+			at.Column++
+		}
 	}
-	r.add(Pos{e.Mark.Line, e.Mark.Column}, "is not valid YAML: %s", text)
+	return Pos{}, ""
 }
 
 // fields is fieldsOf, once for each type.

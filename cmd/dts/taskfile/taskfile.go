@@ -137,7 +137,7 @@ func Parse(path string, src []byte, now time.Time) (*File, []Problem) {
 	}
 	var docs []yaml.Node
 	if err := yaml.Load(src, &docs, yaml.WithAllDocuments(), yaml.WithUniqueKeys(false)); err != nil {
-		r.syntax(err)
+		r.syntax(src, err)
 		return f, r.problems
 	}
 	switch {

@@ -137,6 +137,19 @@ workflows:
 }
 
 // JSON is YAML.
+// The library does not say where a character is that it refuses.
+func TestBadCharacters(t *testing.T) {
+	for src, want := range map[string]string{
+		"tasks:\n- name: a\xff\n": "f.yaml:2:10: is not valid YAML: the byte 0xff is no character; save the file as UTF-8",
+		"tasks:\n- name: é\x00\n": `f.yaml:2:10: is not valid YAML: a control character is not allowed; in double quotes it can be written "\x00"`,
+	} {
+		_, problems := Parse("f.yaml", []byte(src), testNow)
+		if len(problems) != 1 || problems[0].String() != want {
+			t.Errorf("%q: %v, want %s", src, problems, want)
+		}
+	}
+}
+
 func TestJSON(t *testing.T) {
 	f := parse(t, `{"$schema": "x", "tasks": [{"name": "a", "command": ["true"], "interval_seconds": 60, "timeout_seconds": 1.5}]}`)
 	if q := f.Tasks[0].Recurring; q == nil || q.IntervalSeconds != 60 || q.TimeoutSeconds != 1.5 {
