@@ -60,7 +60,7 @@ func (a *app) apply(c *cli.Context) error {
 // filesToApply reads the files, and refuses them all when something is wrong with one.
 func (a *app) filesToApply(paths []string) ([]*taskfile.File, error) {
 	var files []*taskfile.File
-	named := map[string]string{}
+	named, sources := map[string]string{}, map[string][]byte{}
 	wrong := 0
 	for _, path := range paths {
 		f, src, problems, err := a.readTaskFile(path)
@@ -81,8 +81,18 @@ func (a *app) filesToApply(paths []string) ([]*taskfile.File, error) {
 		if other, twice := named[f.Name]; twice {
 			return nil, usagef("%s and %s are both called %s, so that one would undo the other; give one of them another name: in it", other, path, f.Name)
 		}
-		named[f.Name] = path
+		named[f.Name], sources[path] = path, src
 		files = append(files, f)
+	}
+	if wrong == 0 {
+		twice, err := crossed(files)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range twice {
+			a.printProblems(sources[p.File], []taskfile.Problem{p})
+		}
+		wrong = len(twice)
 	}
 	if wrong > 0 {
 		return nil, usagef("nothing is applied: %s", count(wrong, "problem"))
@@ -137,14 +147,17 @@ func (a *app) applyFiles(c *cli.Context, l *link, files []*taskfile.File) error 
 		return err
 	}
 	plans := make([]*applyPlan, len(files))
-	total := 0
 	for i, f := range files {
-		if plans[i], err = a.planApply(c.Context, l, f, have, c.Bool("prune")); err != nil {
+		if plans[i], err = a.planApply(c.Context, l, f, have); err != nil {
 			return err
 		}
-		total += len(plans[i].changes)
+	}
+	total := 0
+	for _, p := range plans { // what is left over is known when all have said what they keep
+		p.rest(c.Bool("prune"))
+		total += len(p.changes)
 		if !c.Bool("json") {
-			a.printPlan(plans[i])
+			a.printPlan(p)
 		}
 	}
 	sure := total > 0 && !c.Bool("dry-run")
@@ -153,12 +166,12 @@ func (a *app) applyFiles(c *cli.Context, l *link, files []*taskfile.File) error 
 			return err
 		}
 	}
-	for _, p := range plans {
-		if sure {
-			if err := p.apply(c.Context); err != nil {
-				return err
-			}
+	if sure {
+		if err := applyPlans(c.Context, plans); err != nil {
+			return err
 		}
+	}
+	for _, p := range plans {
 		if c.Bool("json") {
 			w := applied{File: p.file.Path, Name: p.file.Name, Changes: p.changes, Unchanged: p.unchanged, Notes: p.notes, Applied: sure}
 			if w.Changes == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // once plans a task that runs once. One that has run is done with: it is not created again, whatever the file says of it.
-func (p *applyPlan) once(t *taskfile.Task, kept map[string]bool) error {
+func (p *applyPlan) once(ctx context.Context, t *taskfile.Task) error {
 	q := *t.Once
 	p.mark(&q.Spec)
 	want, err := q.Task(p.now)
@@ -21,22 +21,28 @@ func (p *applyPlan) once(t *taskfile.Task, kept map[string]bool) error {
 		return err
 	}
 	for _, there := range p.have.once[p.file.Name] {
-		if there.Name != t.Name {
-			continue
-		}
-		if there.Status == dts.Pending && there.Attempts == 0 {
-			kept[there.ID] = true
+		if there.Name == t.Name {
+			p.have.kept[there.ID] = true
 			return p.changeOnce(there, want)
 		}
-		if there.ScheduledAt.Equal(want.ScheduledAt) || there.DueAt.Equal(want.DueAt) {
-			p.unchanged++
-			return nil
+	}
+	done, err := p.done(ctx, want)
+	if err != nil {
+		return err
+	}
+	if done != nil {
+		if done.Status == dts.Cancelled && want.RunAt.After(p.now) {
+			p.notes = append(p.notes, fmt.Sprintf("%s:%d: %q was cancelled, and stays so; dts retry %s runs it now, and with another time here it is a new one",
+				p.file.Path, t.Line, t.Name, done.ID))
 		}
+		p.unchanged++
+		return nil
 	}
 	if want.RunAt.Before(p.now) {
 		p.notes = append(p.notes, fmt.Sprintf("%s:%d: the time of %q has passed, and nothing is created", p.file.Path, t.Line, t.Name))
 		return nil
 	}
+	q.DedupeKey, q.DedupePolicy = applyKey(p.file.Name, t.Name, want.RunAt.UTC().Format(time.RFC3339Nano)), dts.DedupeKeepFirst // should another apply it at the same time
 	about := "once, at " + want.RunAt.UTC().Format(time.RFC3339) + ": " + clip(target(&q.Spec), 60)
 	p.add(&fileChange{Action: "create", Kind: "task", Name: t.Name, about: about,
 		do: func(ctx context.Context) error {
@@ -46,11 +52,20 @@ func (p *applyPlan) once(t *taskfile.Task, kept map[string]bool) error {
 	return nil
 }
 
+// done returns what has started, or ended, of a task that runs once at a time, or nil.
+func (p *applyPlan) done(ctx context.Context, want *dts.Task) (*dts.Task, error) {
+	f := dts.TaskFilter{Name: want.Name, Labels: map[string]string{taskfile.Label: p.file.Name}, Limit: 1000}
+	for t, err := range p.l.AllTasks(ctx, f) {
+		if err != nil || t.RecurringTaskID == "" && t.WorkflowID == "" && (t.ScheduledAt.Equal(want.ScheduledAt) || t.DueAt.Equal(want.DueAt)) {
+			return t, err
+		}
+	}
+	return nil, nil
+}
+
 // changeOnce plans the change of a task that has not started.
 func (p *applyPlan) changeOnce(there, want *dts.Task) error {
-	if want.RetryDefault {
-		p.queueRetry(&want.Spec)
-	}
+	p.queueRetry(&want.Spec)
 	diff := taskfile.Compare(taskfile.FieldsOfOnce(there), taskfile.FieldsOfOnce(want))
 	if len(diff) == 0 {
 		p.unchanged++

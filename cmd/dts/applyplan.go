@@ -16,6 +16,7 @@ type applyPlan struct {
 	file      *taskfile.File
 	changes   []*fileChange
 	unchanged int
+	elsewhere []string // what another file keeps, and is as here
 	notes     []string
 
 	l    *link
@@ -23,8 +24,8 @@ type applyPlan struct {
 	now  time.Time
 }
 
-// planApply compares a file with what the server has. Queues and calendars come first: tasks need them.
-func (a *app) planApply(ctx context.Context, l *link, f *taskfile.File, have *declared, prune bool) (*applyPlan, error) {
+// planApply compares a file with what the server has.
+func (a *app) planApply(ctx context.Context, l *link, f *taskfile.File, have *declared) (*applyPlan, error) {
 	p := &applyPlan{file: f, l: l, have: have, now: a.now()}
 	for _, q := range f.Queues {
 		if err := p.queue(q); err != nil {
@@ -36,37 +37,49 @@ func (a *app) planApply(ctx context.Context, l *link, f *taskfile.File, have *de
 			return nil, err
 		}
 	}
-	kept := map[string]bool{} // ids of what the file has
 	for _, t := range f.Tasks {
 		var err error
 		if t.Once != nil {
-			err = p.once(t, kept)
+			err = p.once(ctx, t)
 		} else {
-			err = p.recurring("task", t.Pos, *t.Recurring, kept)
+			err = p.recurring("task", t.Pos, *t.Recurring)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	for _, w := range f.Workflows {
-		if err := p.recurring("workflow", w.Pos, *w.Recurring, kept); err != nil {
+		if err := p.recurring("workflow", w.Pos, *w.Recurring); err != nil {
 			return nil, err
 		}
 	}
-	p.rest(kept, prune)
+	if len(p.elsewhere) > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("%s: as they are here, but kept by another file, which may change or remove them: %s",
+			p.title(), clip(strings.Join(p.elsewhere, ", "), 200)))
+	}
 	return p, nil
 }
 
-// apply makes the changes, one after the other. Applying again goes on where one failed.
-func (p *applyPlan) apply(ctx context.Context) error {
-	for i, ch := range p.changes {
-		if err := ch.do(ctx); err != nil {
-			text, code := verdict(err)
-			if text == "" { // interrupted
-				return err
+// applyPlans makes the changes, one after the other: queues and calendars first, because tasks of any file may need them. Applying
+// again goes on where one failed.
+func applyPlans(ctx context.Context, plans []*applyPlan) error {
+	made := 0
+	for _, settings := range []bool{true, false} {
+		for _, p := range plans {
+			for _, ch := range p.changes {
+				if settings != (ch.Kind == "queue" || ch.Kind == "calendar") {
+					continue
+				}
+				if err := ch.do(ctx); err != nil {
+					text, code := verdict(err)
+					if text == "" { // interrupted
+						return err
+					}
+					return &exitError{code, fmt.Sprintf("%s %s: %s; %s before it, and applying again goes on from there",
+						ch.Kind, clean(ch.Name), text, plural(made, "change was made", "changes were made"))}
+				}
+				made++
 			}
-			return &exitError{code, fmt.Sprintf("%s %s: %s; %s before it, and applying again goes on from there",
-				ch.Kind, clean(ch.Name), text, plural(i, "change was made", "changes were made"))}
 		}
 	}
 	return nil
@@ -109,6 +122,7 @@ func (p *applyPlan) find(name string, at taskfile.Pos) (*dts.RecurringTask, erro
 	if len(own) == 0 {
 		own = others
 	}
+	own = p.unfinished(own)
 	switch len(own) {
 	case 0:
 		return nil, nil
@@ -124,17 +138,17 @@ func (p *applyPlan) find(name string, at taskfile.Pos) (*dts.RecurringTask, erro
 }
 
 // recurring plans a recurring task or a workflow.
-func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringRequest, kept map[string]bool) error {
+func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringRequest) error {
 	there, err := p.find(q.Name, at)
 	if err != nil {
 		return err
 	}
-	if there != nil {
-		kept[there.ID] = true
-	}
 	keeper := p.file.Name
 	if there != nil {
-		keeper = there.Labels[taskfile.Label]
+		p.have.kept[there.ID] = true
+		if keeper = there.Labels[taskfile.Label]; p.have.isOne(keeper) {
+			keeper = p.file.Name // it has moved here from another file of this run, which does not declare it any more
+		}
 	}
 	if keeper == p.file.Name {
 		p.mark(&q.Spec)
@@ -142,6 +156,12 @@ func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringReque
 	want, err := q.RecurringTask(time.Unix(0, 0)) // that a schedule has ended is no reason to complain of it every time
 	if err != nil {
 		return err
+	}
+	for _, name := range want.Calendars() {
+		if !p.have.calendar(name) {
+			return usagef("%s:%d: %q: there is no calendar %q; declare it in calendars, or make it with dts calendar add; nothing is applied",
+				p.file.Path, at.Line, q.Name, name)
+		}
 	}
 	if there == nil {
 		if _, err := q.RecurringTask(p.now); err != nil {
@@ -152,14 +172,12 @@ func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringReque
 			return nil
 		}
 		p.add(&fileChange{Action: "create", Kind: kind, Name: q.Name, about: aboutRecurring(want), do: func(ctx context.Context) error {
-			_, err := p.l.CreateRecurring(ctx, q)
+			_, err := p.create(ctx, q, nil)
 			return err
 		}})
 		return nil
 	}
-	if want.RetryDefault {
-		p.queueRetry(&want.Spec)
-	}
+	p.queueRetry(&want.Spec)
 	if want.StartTime.IsZero() && want.Cron == "" {
 		want.StartTime = there.StartTime // where an interval or a rule begins of which nobody says it is when it was created
 	}
@@ -170,6 +188,9 @@ func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringReque
 	switch {
 	case len(diff) == 0:
 		p.unchanged++
+		if keeper != p.file.Name && keeper != "" {
+			p.elsewhere = append(p.elsewhere, fmt.Sprintf("%s (%s)", clean(q.Name), clean(keeper)))
+		}
 		return nil
 	case keeper == "": // it becomes the file's
 		p.mark(&q.Spec)
@@ -182,13 +203,7 @@ func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringReque
 	ch := &fileChange{Action: "change", Kind: kind, Name: q.Name, ID: there.ID, Fields: taskfile.Explain(diff)}
 	if taskfile.Fixed(diff) {
 		ch.about = "is removed and created anew: its delivery cannot be changed"
-		ch.Action, ch.do = "replace", func(ctx context.Context) error {
-			if _, err := p.l.CreateRecurring(ctx, q); err != nil {
-				return err
-			}
-			_, err := p.l.CancelRecurring(ctx, there.ID)
-			return err
-		}
+		ch.Action, ch.do = "replace", func(ctx context.Context) error { return p.replace(ctx, there, q) }
 		p.add(ch)
 		return nil
 	}
@@ -206,44 +221,29 @@ func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringReque
 
 // queueRetry gives a task that has no retries of its own those of its queue, as the server does when it is created.
 func (p *applyPlan) queueRetry(s *dts.Spec) {
-	if s.Delivery == dts.AtMostOnce {
-		return
-	}
-	for _, q := range p.file.Queues {
-		if q.Name == s.Queue {
-			if made, err := q.Request.Queue(q.Name); err == nil && made.Retry != nil {
-				s.Retry = *made.Retry
-			}
-			return
-		}
-	}
-	if q := p.have.queues[s.Queue]; q != nil && q.Retry != nil {
-		s.Retry = *q.Retry
+	if r := p.have.retry(s.Queue); r != nil && s.RetryDefault && s.Delivery != dts.AtMostOnce {
+		s.Retry = *r
 	}
 }
 
 // rest plans what becomes of what the file declared before.
-func (p *applyPlan) rest(kept map[string]bool, prune bool) {
+func (p *applyPlan) rest(prune bool) {
 	var gone []string
 	for _, r := range p.have.recurring {
-		if r.Labels[taskfile.Label] != p.file.Name || kept[r.ID] {
+		if r.Labels[taskfile.Label] != p.file.Name || p.have.kept[r.ID] {
 			continue
 		}
 		if !prune {
 			gone = append(gone, clean(r.Name))
 			continue
 		}
-		kind := "task"
-		if r.TargetType == dts.WorkflowRun {
-			kind = "workflow"
-		}
-		p.add(&fileChange{Action: "remove", Kind: kind, Name: r.Name, ID: r.ID, about: aboutRecurring(r), do: func(ctx context.Context) error {
+		p.add(&fileChange{Action: "remove", Kind: kindOf(r), Name: r.Name, ID: r.ID, about: aboutRecurring(r), do: func(ctx context.Context) error {
 			_, err := p.l.CancelRecurring(ctx, r.ID)
 			return err
 		}})
 	}
 	for _, t := range p.have.once[p.file.Name] {
-		if t.Status != dts.Pending || t.Attempts > 0 || kept[t.ID] {
+		if p.have.kept[t.ID] {
 			continue
 		}
 		if !prune {
@@ -252,7 +252,7 @@ func (p *applyPlan) rest(kept map[string]bool, prune bool) {
 		}
 		p.add(&fileChange{Action: "remove", Kind: "task", Name: t.Name, ID: t.ID, about: "once, at " + t.DueAt.UTC().Format(time.RFC3339),
 			do: func(ctx context.Context) error {
-				_, err := p.l.DoTask(ctx, t.ID, dts.Cancel)
+				_, err := p.l.DoTask(ctx, t.ID, dts.Delete) // not cancelled: that would look as if someone did not want it
 				if dts.CodeOf(err) == dts.ErrNotFound {
 					err = nil
 				}
