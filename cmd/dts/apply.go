@@ -215,40 +215,13 @@ func (a *app) printPlan(p *applyPlan) {
 		}
 		a.printf("  %s%s\n", name, about)
 		for _, line := range ch.Fields {
-			a.printf("      %s\n", clean(fit(line)))
+			a.printDifference(line)
 		}
 	}
 	for _, n := range p.notes {
 		a.notef("%s", n)
 	}
 }
-
-// fit shortens the long values of a line, so that what differs in them can be seen.
-func fit(l taskfile.Line) string {
-	const most = 60
-	from, to := quoteLines(l.Old), quoteLines(l.New)
-	same := 0
-	for same < min(len(from), len(to)) && from[same] == to[same] {
-		same++
-	}
-	if cut := same - 20; cut > 0 && max(len(from), len(to)) > most {
-		from, to = tail(from, cut), tail(to, cut)
-	}
-	l.Old, l.New = clip(from, most), clip(to, most)
-	l.Note = clip(l.Note, 2*most)
-	return l.String()
-}
-
-// quoteLines quotes a text of several lines, so that it is one.
-func quoteLines(s string) string {
-	if strings.ContainsAny(s, "\n\t") {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
-// tail is what follows the first n bytes of a text, from a whole character on.
-func tail(s string, n int) string { return "…" + strings.ToValidUTF8(s[n:], "") }
 
 // printVerdict says how it ended.
 func (a *app) printVerdict(plans []*applyPlan, total int, done, dry bool) {

@@ -3,19 +3,18 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"dts/cmd/dts/taskfile"
 	"dts/sched/cron/crontab"
 )
 
 func (a *app) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "check crontabs, and files that declare tasks", ArgsUsage: "FILE…", Category: "Without a server",
-		Description: `Says what is wrong with which line; - is standard input. A FILE.yaml, .yml or .json declares tasks, as for dts apply
-and dts ci; another one is a crontab, unless --tasks is given. Whether a crontab has a user field, as /etc/crontab and the
+		Description: `Says what is wrong with which line; - is standard input. A FILE.yaml, .yml or .json, and what begins like one, declares
+tasks, as for dts apply and dts ci; another one is a crontab, unless --tasks is given. Whether a crontab has a user field, as /etc/crontab and the
 files in /etc/cron.d do, is found out unless it is said. Exits with 2 when something is wrong.
 
 --schema prints a JSON Schema of the files that declare tasks, for editors:
@@ -47,14 +46,18 @@ type crontabFile struct {
 
 // readCrontab reads and parses a crontab, or standard input for "-".
 func (a *app) readCrontab(c *cli.Context, path string) (*crontabFile, error) {
-	if c.Bool("system") && c.Bool("user-form") {
-		return nil, usagef("--system and --user-form are both given; keep one")
-	}
-	content, err := a.readCrontabBytes(path)
+	content, err := a.read(path, crontab.MaxFile)
 	if err != nil {
 		return nil, err
 	}
-	f := &crontabFile{path: path, kind: crontab.DetectKind(content, path)}
+	return parseCrontab(c, path, content)
+}
+
+func parseCrontab(c *cli.Context, path string, content []byte) (f *crontabFile, err error) {
+	if c.Bool("system") && c.Bool("user-form") {
+		return nil, usagef("--system and --user-form are both given; keep one")
+	}
+	f = &crontabFile{path: path, kind: crontab.DetectKind(content, path)}
 	switch {
 	case c.Bool("system"):
 		f.kind = crontab.System
@@ -66,23 +69,6 @@ func (a *app) readCrontab(c *cli.Context, path string) (*crontabFile, error) {
 		return nil, usagef("%s", err)
 	}
 	return f, nil
-}
-
-func (a *app) readCrontabBytes(path string) ([]byte, error) {
-	in := a.in
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, usagef("%s", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	b, err := io.ReadAll(io.LimitReader(in, crontab.MaxFile+1))
-	if err != nil {
-		return nil, usagef("read %s: %s", path, err)
-	}
-	return b, nil
 }
 
 // checked is the JSON of one file.
@@ -111,15 +97,19 @@ func (a *app) check(c *cli.Context) error {
 	}
 	wrong := false
 	for _, path := range c.Args().Slice() {
-		if c.Bool("tasks") || isTaskFile(path) && !c.Bool("system") && !c.Bool("user-form") {
-			bad, err := a.checkTaskFile(path, c.Bool("json"))
+		src, err := a.read(path, max(taskfile.MaxBytes, crontab.MaxFile))
+		if err != nil {
+			return err
+		}
+		if c.Bool("tasks") || !c.Bool("system") && !c.Bool("user-form") && isTaskFile(path, src) {
+			bad, err := a.checkTaskFile(path, src, c.Bool("json"))
 			if err != nil {
 				return err
 			}
 			wrong = wrong || bad
 			continue
 		}
-		f, err := a.readCrontab(c, path)
+		f, err := parseCrontab(c, path, src)
 		if err != nil {
 			return err
 		}

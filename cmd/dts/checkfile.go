@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,29 +14,48 @@ import (
 	"dts/cmd/dts/taskfile"
 )
 
-// isTaskFile reports whether a file declares tasks, by its name; other files are crontabs.
-func isTaskFile(path string) bool {
+// isTaskFile reports whether a file declares tasks: by its name, and where that does not say it, by how it begins. Other files are
+// crontabs, in which no line can begin so.
+func isTaskFile(path string, src []byte) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".yaml", ".yml", ".json":
 		return true
 	}
+	for line := range strings.Lines(strings.TrimPrefix(string(src), "\ufeff")) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			key, _, found := strings.Cut(line, ":")
+			return line[0] == '{' || line == "---" || strings.HasPrefix(line, "- ") || found && !strings.ContainsAny(key, " \t=")
+		}
+	}
 	return false
 }
 
-// readTaskFile reads and checks a file that declares tasks, or standard input for "-".
-func (a *app) readTaskFile(path string) (*taskfile.File, []byte, []taskfile.Problem, error) {
+// read reads a file, or standard input for "-", of at most limit bytes and one more.
+func (a *app) read(path string, limit int64) ([]byte, error) {
 	in := a.in
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, nil, nil, usagef("%s", err)
+			return nil, usagef("%s", err)
 		}
 		defer file.Close()
 		in = file
 	}
-	src, err := io.ReadAll(io.LimitReader(in, taskfile.MaxBytes+1))
+	b, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the path is said once
+	}
 	if err != nil {
-		return nil, nil, nil, usagef("read %s: %s", path, err)
+		return nil, usagef("read %s: %s", path, err)
+	}
+	return b, nil
+}
+
+// readTaskFile reads and checks a file that declares tasks, or standard input for "-".
+func (a *app) readTaskFile(path string) (*taskfile.File, []byte, []taskfile.Problem, error) {
+	src, err := a.read(path, taskfile.MaxBytes)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	f, problems := taskfile.Parse(path, src, a.now())
 	return f, src, problems, nil
@@ -68,11 +89,8 @@ func (a *app) printSchema(c *cli.Context) error {
 }
 
 // checkTaskFile checks one file, and reports whether something is wrong with it.
-func (a *app) checkTaskFile(path string, asJSON bool) (wrong bool, err error) {
-	f, src, problems, err := a.readTaskFile(path)
-	if err != nil {
-		return false, err
-	}
+func (a *app) checkTaskFile(path string, src []byte, asJSON bool) (wrong bool, err error) {
+	f, problems := taskfile.Parse(path, src, a.now())
 	if asJSON {
 		w := checkedFile{File: path, Form: "tasks", Tasks: len(f.Tasks), Workflows: len(f.Workflows), Problems: problems}
 		if problems == nil {

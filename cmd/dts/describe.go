@@ -29,7 +29,7 @@ func target(s *dts.Spec) string {
 	switch s.TargetType {
 	case dts.HTTPCallback:
 		if t, err := s.HTTP(); err == nil {
-			return clean(cmp.Or(t.Method, "POST") + " " + t.URL)
+			return clean(cmp.Or(t.Method, "POST") + " " + dts.SafeURL(t.URL))
 		}
 	case dts.Command:
 		if t, err := s.Command(); err == nil {

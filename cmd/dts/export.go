@@ -183,12 +183,17 @@ func (l *link) used(c *cli.Context, content *taskfile.Content) error {
 
 // importYAML writes the jobs of crontabs as a file, and adds nothing.
 func (a *app) importYAML(c *cli.Context, p *importPlan) error {
-	content := make([]string, 0, len(p.files))
+	from := make([]string, 0, len(p.files))
 	for _, f := range p.files {
-		content = append(content, clean(f.path))
+		from = append(from, clean(f.path))
 	}
-	requests := p.requests()
-	src, err := taskfile.EncodeRequests("", requests)
+	name := "" // of several files it is that of the file that they are written to
+	if len(p.files) == 1 {
+		if name = taskfile.NameOf(p.files[0].path); name == "" {
+			name = "crontab"
+		}
+	}
+	src, err := taskfile.EncodeRequests(name, p.requests())
 	if err == nil && c.Bool("json") {
 		src, err = taskfile.JSON(src)
 	}
@@ -196,7 +201,7 @@ func (a *app) importYAML(c *cli.Context, p *importPlan) error {
 		return fmt.Errorf("write the file: %w", err)
 	}
 	if !c.Bool("json") {
-		a.printf("# From %s\n", strings.Join(content, ", "))
+		a.printf("# From %s\n", strings.Join(from, ", "))
 	}
 	a.printf("%s", src)
 	a.importNotes(p)

@@ -42,8 +42,8 @@ func TestFormat(t *testing.T) {
 		{sentence("", ""), ""},
 		{commandLineOf("a b", "", "it's", "x=1"), `'a b' '' 'it'\''s' x=1`},
 		{targetSummary(dts.Spec{TargetType: dts.Backup, TargetConfig: []byte(`{"dir":"/backup"}`)}), "backup to /backup"},
-		{safeURL("https://h/p?a=1&api_key=zzz&b"), "https://h/p?a=1&api_key=hidden&b"},
-		{safeURL("https://h/%zz"), masked},
+		{dts.SafeURL("https://h/p?a=1&api_key=zzz&b"), "https://h/p?a=1&api_key=hidden&b"},
+		{dts.SafeURL("https://h/%zz"), dts.Masked},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("got %q, want %q", tt.got, tt.want)

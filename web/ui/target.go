@@ -2,25 +2,12 @@ package ui
 
 import (
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"dts"
 )
-
-// masked stands in the place of a value that is not shown.
-const masked = "••••••"
-
-// secretParts are the parts of names whose values are secrets.
-var secretParts = []string{"auth", "cookie", "token", "key", "secret", "passw", "credential", "signature"}
-
-// secret reports whether the value of a header, variable or parameter of this name must not be shown.
-func secret(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(name, part) })
-}
 
 // pair is a name and a value to show, masked where it must be.
 type pair struct{ Name, Value string }
@@ -29,33 +16,12 @@ func pairs(m map[string]string) []pair {
 	var list []pair
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		value := m[name]
-		if secret(name) {
-			value = masked
+		if dts.SecretName(name) {
+			value = dts.Masked
 		}
 		list = append(list, pair{name, value})
 	}
 	return list
-}
-
-// safeURL hides the password and the secret parameters of an address.
-func safeURL(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return masked
-	}
-	if _, has := u.User.Password(); has {
-		u.User = url.UserPassword(u.User.Username(), "hidden")
-	}
-	if u.RawQuery != "" {
-		parts := strings.Split(u.RawQuery, "&")
-		for i, part := range parts {
-			if name, _, found := strings.Cut(part, "="); found && secret(name) {
-				parts[i] = name + "=hidden"
-			}
-		}
-		u.RawQuery = strings.Join(parts, "&")
-	}
-	return u.String()
 }
 
 // targetSummary says in one line what a task runs.
@@ -68,7 +34,7 @@ func targetSummary(s dts.Spec) string {
 		if err != nil {
 			return string(s.TargetType)
 		}
-		return methodOf(t) + " " + safeURL(t.URL)
+		return methodOf(t) + " " + dts.SafeURL(t.URL)
 	}
 	if s.TargetType == dts.WorkflowRun {
 		return workflowText(s)
@@ -139,7 +105,7 @@ func viewTarget(s dts.Spec) targetView {
 		if err != nil {
 			return targetView{Command: string(s.TargetType)}
 		}
-		v := targetView{Method: methodOf(t), URL: safeURL(t.URL), Named: "Headers", Pairs: pairs(t.Headers), Input: t.Body}
+		v := targetView{Method: methodOf(t), URL: dts.SafeURL(t.URL), Named: "Headers", Pairs: pairs(t.Headers), Input: t.Body}
 		if len(t.ExpectStatus) > 0 {
 			v.Facts = append(v.Facts, pair{"Expects status", joinInts(t.ExpectStatus)})
 		}

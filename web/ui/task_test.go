@@ -27,7 +27,7 @@ func TestTask(t *testing.T) {
 
 	d := s.get("/ui/tasks/"+task.ID, 200)
 	d.want("PUT https://example.com/hook", "Last error: the answer was 503", "2 of 3", "0.25 ms late", "took 1 min 1 s",
-		"Authorization "+masked, "X-Api-Key "+masked, "Cookie "+masked, "Accept text/plain", `{"a":1}`, "3 attempts, from 1 s, doubling")
+		"Authorization "+dts.Masked, "X-Api-Key "+dts.Masked, "Cookie "+dts.Masked, "Accept text/plain", `{"a":1}`, "3 attempts, from 1 s, doubling")
 	if strings.Contains(d.text(), "s3cret") {
 		t.Error("a secret header is shown")
 	}

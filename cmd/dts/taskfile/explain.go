@@ -74,6 +74,8 @@ func targetLines(from, to map[string]json.RawMessage) []Line {
 			}
 		case "env", "headers":
 			lines = append(lines, Line{Field: k, Note: membersChanged(members(from[k]), members(to[k]))})
+		case "url":
+			lines = append(lines, urlLine(from[k], to[k]))
 		case "body", "stdin", "expect_body":
 			lines = append(lines, Line{Field: k, Note: changed(from[k], to[k])})
 		default:
@@ -83,6 +85,19 @@ func targetLines(from, to map[string]json.RawMessage) []Line {
 	return lines
 }
 
+// urlLine says an address without what is secret in it.
+func urlLine(from, to json.RawMessage) Line {
+	safe := func(b json.RawMessage) (s string) {
+		_ = json.Unmarshal(b, &s) // it is a text
+		return dts.SafeURL(s)
+	}
+	l := Line{Field: "url", Old: safe(from), New: safe(to)}
+	if l.Old == l.New {
+		return Line{Field: "url", Note: l.New + " with another secret"}
+	}
+	return l
+}
+
 func commandWords(t map[string]json.RawMessage) string {
 	if t["shell"] != nil {
 		return words("", t["shell"])
@@ -90,24 +105,52 @@ func commandWords(t map[string]json.RawMessage) string {
 	return words("", t["argv"])
 }
 
-// stepLines says which steps of a workflow are others.
+// stepLines says what is another in the steps of a workflow: of each that stays what it is, as of a task.
 func stepLines(from, to json.RawMessage) []Line {
-	byName := func(b json.RawMessage) map[string]json.RawMessage {
-		var list []json.RawMessage
-		_ = json.Unmarshal(b, &list) // what is no list has no steps
-		m := map[string]json.RawMessage{}
-		for _, s := range list {
-			var named struct{ Name string }
-			_ = json.Unmarshal(s, &named)
-			m[named.Name] = s
+	old, now := stepsByName(from), stepsByName(to)
+	var lines []Line
+	var parts []string
+	for _, name := range both(old, now) {
+		switch {
+		case old[name] == nil || now[name] == nil:
+			parts = append(parts, name+" "+changed(old[name], now[name]))
+		case string(old[name]) != string(now[name]):
+			lines = append(lines, stepLine(name, members(old[name]), members(now[name]))...)
 		}
-		return m
 	}
-	note := membersChanged(byName(from), byName(to))
-	if note == "" {
-		note = "in another order"
+	if len(parts)+len(lines) == 0 {
+		parts = []string{"in another order"}
 	}
-	return []Line{{Field: "steps", Note: note}}
+	if len(parts) > 0 {
+		lines = append(lines, Line{Field: "steps", Note: strings.Join(parts, ", ")})
+	}
+	return lines
+}
+
+func stepsByName(b json.RawMessage) map[string]json.RawMessage {
+	var list []json.RawMessage
+	_ = json.Unmarshal(b, &list) // what is no list has no steps
+	m := map[string]json.RawMessage{}
+	for _, s := range list {
+		var named struct{ Name string }
+		_ = json.Unmarshal(s, &named)
+		m[named.Name] = s
+	}
+	return m
+}
+
+func stepLine(name string, from, to map[string]json.RawMessage) []Line {
+	var differ []Difference
+	for _, k := range both(from, to) {
+		if string(from[k]) != string(to[k]) {
+			differ = append(differ, Difference{k, from[k], to[k]})
+		}
+	}
+	lines := Explain(differ)
+	for i := range lines {
+		lines[i].Field = "step " + name + ": " + lines[i].Field
+	}
+	return lines
 }
 
 func labelLines(from, to map[string]json.RawMessage) []Line {

@@ -129,7 +129,7 @@ var usableName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,62}[A-Za-z0-9
 // Parse reads a file that is called path, YAML or JSON. Times without a date or an offset are not allowed in it, so now matters
 // only for how far ahead a time may be. Where there are problems the File has what could be read, and is not to be used.
 func Parse(path string, src []byte, now time.Time) (*File, []Problem) {
-	f := &File{Path: path, Name: baseName(path)}
+	f := &File{Path: path, Name: NameOf(path)}
 	r := &reader{file: path, marks: map[string]mark{}, now: now}
 	if len(src) > MaxBytes {
 		r.add(Pos{}, "is %d bytes long; at most %d are read", len(src), MaxBytes)
@@ -154,8 +154,8 @@ func Parse(path string, src []byte, now time.Time) (*File, []Problem) {
 	return f, slices.Compact(r.problems) // what an alias repeats is wrong once
 }
 
-// baseName is the file's name without directory and extension, or "" where that is not usable.
-func baseName(file string) string {
+// NameOf is what a file is called that does not say it: its path without directory and extension, or "" where that is not usable.
+func NameOf(file string) string {
 	name := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	for _, ext := range []string{".yaml", ".yml", ".json"} {
 		name = strings.TrimSuffix(name, ext)
