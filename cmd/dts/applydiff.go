@@ -27,7 +27,7 @@ func (a *app) printDifference(l taskfile.Line) {
 
 // printLines prints what differs of a text, from its first line that does to its last.
 func (a *app) printLines(l taskfile.Line) {
-	from, to := strings.Split(l.Old, "\n"), strings.Split(l.New, "\n")
+	from, to := linesOf(l.Old), linesOf(l.New)
 	same := 0
 	for same < min(len(from), len(to)) && from[same] == to[same] {
 		same++
@@ -49,6 +49,14 @@ func (a *app) printLines(l taskfile.Line) {
 			a.printf("        %s\n", a.paint(sign+fmt.Sprintf("… and %s", count(more, "more line")), paint))
 		}
 	}
+}
+
+// linesOf are the lines of a text; one that is not there has none.
+func linesOf(s string) []string {
+	if s == taskfile.None {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 }
 
 // untabbed writes a line of a text so that it does nothing to a terminal, with its tabs as spaces.

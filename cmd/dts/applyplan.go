@@ -201,8 +201,18 @@ func (p *applyPlan) recurring(kind string, at taskfile.Pos, q api.RecurringReque
 			"or, if this is that file, write name: %s into it", p.file.Path, at.Line, q.Name, clean(keeper), clean(keeper))
 	}
 	ch := &fileChange{Action: "change", Kind: kind, Name: q.Name, ID: there.ID, Fields: taskfile.Explain(diff)}
-	if taskfile.Fixed(diff) {
+	switch {
+	case there.Status == dts.Completed:
+		if _, err := q.RecurringTask(p.now); err != nil || !taskfile.Reschedules(diff) {
+			p.notes = append(p.notes, fmt.Sprintf("%s:%d: the schedule of %q has ended, and it is left as it is", p.file.Path, at.Line, q.Name))
+			p.unchanged++
+			return nil
+		}
+		ch.about = "had ended: is removed and created anew, and its runs are counted anew"
+	case taskfile.Fixed(diff):
 		ch.about = "is removed and created anew: its delivery cannot be changed"
+	}
+	if ch.about != "" {
 		ch.Action, ch.do = "replace", func(ctx context.Context) error { return p.replace(ctx, there, q) }
 		p.add(ch)
 		return nil

@@ -153,6 +153,13 @@ func Fixed(differences []Difference) bool {
 	return slices.ContainsFunc(differences, func(d Difference) bool { return d.Field == "delivery" })
 }
 
+// Reschedules reports whether one of the differences is in when a recurring task runs.
+func Reschedules(differences []Difference) bool {
+	return slices.ContainsFunc(differences, func(d Difference) bool {
+		return slices.Contains([]string{"cron", "interval_seconds", "rrule", "time_zone", "start_time", "end_time", "max_runs"}, d.Field)
+	})
+}
+
 func patch(differences []Difference, p any) error {
 	m := map[string]json.RawMessage{}
 	for _, d := range differences {

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"dts"
 	"dts/sched/calendar"
 )
 
@@ -80,7 +81,10 @@ func (r *reader) queues(n *yaml.Node, f *File) {
 	r.each(n, "queues", func(m member, path string) {
 		q := &Queue{Pos: posOf(m.key), Name: m.name}
 		r.read(m.value, reflect.ValueOf(&q.Request).Elem(), nil, path, 2)
-		_, err := q.Request.Queue(q.Name)
+		made, err := q.Request.Queue(q.Name)
+		if err == nil && !made.Settled() {
+			err = dts.Invalid("concurrency", "is missing, and so are rate, retry and retention; a queue needs one of them, or need not be declared")
+		}
 		r.invalid(err, path, "queue "+quote(q.Name))
 		f.Queues = append(f.Queues, q)
 	})

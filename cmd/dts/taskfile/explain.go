@@ -11,6 +11,9 @@ import (
 	"dts"
 )
 
+// None stands for a value that is not there.
+const None = "none"
+
 // Line says a difference to people. What may be secret (the values of variables and headers, bodies) is not in it: Note says then
 // that it is another.
 type Line struct {
@@ -206,10 +209,10 @@ func both(a, b map[string]json.RawMessage) []string {
 func words(field string, v json.RawMessage) string {
 	switch s := string(v); s {
 	case "", "null", `""`, "{}", "[]":
-		return "none"
+		return None
 	}
 	if strings.HasSuffix(field, "_seconds") && string(v) == "0" {
-		return "none"
+		return None
 	}
 	n := mapping()
 	if field == "retry" {
