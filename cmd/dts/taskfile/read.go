@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"dts"
 	"dts/web/api"
 )
 
@@ -178,7 +180,11 @@ func (r *reader) special(n *yaml.Node, v reflect.Value, path string, depth int) 
 // object fills a struct, and returns the keys that were given, under the API's names.
 func (r *reader) object(n *yaml.Node, v reflect.Value, path string, depth int) (given map[string]bool) {
 	given = map[string]bool{}
-	if isNull(n) || !r.want(n, yaml.MappingNode, "a mapping") {
+	what := "a mapping"
+	if v.Type() == reflect.TypeFor[dts.Retry]() {
+		what = "a mapping such as {max_attempts: 3}"
+	}
+	if isNull(n) || !r.want(n, yaml.MappingNode, what) {
 		return given
 	}
 	fields := r.fields(v.Type())
@@ -218,21 +224,47 @@ func (r *reader) unknown(m member, t reflect.Type, fields []field) {
 	if t == reflect.TypeFor[fileForm]() && strings.HasPrefix(m.name, "x-") {
 		return // for anchors, as in other tools' files
 	}
-	hint := ""
-	switch full, _ := find(fieldsOf(reflect.TypeFor[taskForm]()), m.name); {
+	full, _ := find(r.fields(reflect.TypeFor[taskForm]()), m.name)
+	switch {
 	case t == reflect.TypeFor[defaultsForm]() && full != nil:
 		r.add(posOf(m.key), "%s cannot be a default: give it to each task", m.name)
 		return
-	case m.name == "argv" || m.name == "shell" || m.name == "run" || m.name == "script":
-		hint = "; write command: with a list, or with a line for the shell"
-	case m.name == "schedule":
-		hint = "; write cron, every, rrule or at"
-	case m.name == "needs" || m.name == "after":
-		hint = "; did you mean depends_on?"
-	default:
+	case t == reflect.TypeFor[stepForm]() && full != nil:
+		r.add(posOf(m.key), "%s is not for a step: give it to the workflow", m.name)
+		return
+	case t == reflect.TypeFor[workflowForm]() && full != nil:
+		r.add(posOf(m.key), "%s is not for a workflow: give it to its steps", m.name)
+		return
+	}
+	hint := ""
+	for _, x := range habits {
+		if f, _ := find(fields, x.key); f != nil && slices.Contains(x.wrong, strings.ToLower(m.name)) {
+			hint = "; write " + x.right
+		}
+	}
+	if hint == "" {
 		hint = api.DidYouMean(strings.ToLower(m.name), names(fields))
 	}
 	r.add(posOf(m.key), "%s is not known%s", quote(m.name), hint)
+}
+
+// habits are what people write who know other tools' files, and what stands for it here, in forms that have its key.
+var habits = []struct {
+	key   string
+	wrong []string
+	right string
+}{
+	{"command", []string{"argv", "shell", "run", "script", "cmd", "exec"}, "command: with a list, or with a line for the shell"},
+	{"cron", []string{"schedule", "when"}, "cron, every, rrule or at"},
+	{"every", []string{"interval"}, "every: 5m"},
+	{"depends_on", []string{"needs", "after"}, "depends_on: with a list of names"},
+	{"retry", []string{"retries", "attempts", "max_attempts", "max_retries"}, "retry: {max_attempts: 3}"},
+	{"overlap_policy", []string{"overlap", "concurrency_policy", "concurrencypolicy"}, "overlap_policy"},
+	{"env", []string{"environment", "variables"}, "env"},
+	{"dir", []string{"cwd", "workdir", "working_dir", "working_directory"}, "dir"},
+	{"time_zone", []string{"tz"}, "time_zone"},
+	{"steps", []string{"tasks", "jobs"}, "steps"},
+	{"tasks", []string{"jobs"}, "tasks"},
 }
 
 // mapping fills a map. What is there already stays where the file says nothing else.

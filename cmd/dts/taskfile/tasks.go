@@ -28,6 +28,8 @@ func (r *reader) task(n, defaults *yaml.Node, path string) *Task {
 	}
 	recurring := own["cron"] || own["interval_seconds"] || own["rrule"]
 	switch {
+	case r.noInterval(&form.RecurringRequest, own, path, t.what()):
+		return t
 	case recurring && own["run_at"]:
 		r.at(path+".run_at", "%s: at is for a task that runs once, and there is a schedule; keep one", t.what())
 		return t
@@ -55,9 +57,18 @@ func (r *reader) task(n, defaults *yaml.Node, path string) *Task {
 	return t
 }
 
+// noInterval refuses an interval of nothing, which in a request is none.
+func (r *reader) noInterval(q *api.RecurringRequest, own map[string]bool, path, what string) bool {
+	if !own["interval_seconds"] || q.IntervalSeconds != 0 {
+		return false
+	}
+	at := path + ".interval_seconds"
+	r.at(at, "%s: %s: is 0; use 1s or more", what, r.marks[at].key)
+	return true
+}
+
 // recurringKeys are what only a recurring task has, besides its schedule.
 var recurringKeys = []string{"dst_gap", "dst_overlap", "start_time", "end_time", "max_runs", "jitter_seconds", "exclude_calendars", "require_calendars",
-
 	"calendar_shift", "catch_up_mode", "misfire_after_seconds", "catch_up_window_seconds", "catch_up_limit", "catch_up_pacing_seconds", "overlap_policy"}
 
 // onceAt is a task that runs once, at a time.
@@ -199,7 +210,7 @@ func (r *reader) workflow(n, defaults *yaml.Node, path string) *Workflow {
 	}
 	r.uniqueNames(w.Steps, path+".steps", map[string]Pos{})
 	r.resolve(w.Steps, path+".steps", "step", false)
-	if len(r.problems) > before {
+	if len(r.problems) > before || r.noInterval(&form.RecurringRequest, own, path, what) {
 		return w
 	}
 	d := dts.Workflow{}
