@@ -239,8 +239,13 @@ func (p *applyPlan) queueRetry(s *dts.Spec) {
 // rest plans what becomes of what the file declared before.
 func (p *applyPlan) rest(prune bool) {
 	var gone []string
+	before, left := len(p.changes), false
 	for _, r := range p.have.recurring {
-		if r.Labels[taskfile.Label] != p.file.Name || p.have.kept[r.ID] {
+		if r.Labels[taskfile.Label] != p.file.Name {
+			continue
+		}
+		if p.have.kept[r.ID] {
+			left = true
 			continue
 		}
 		if !prune {
@@ -254,6 +259,7 @@ func (p *applyPlan) rest(prune bool) {
 	}
 	for _, t := range p.have.once[p.file.Name] {
 		if p.have.kept[t.ID] {
+			left = true
 			continue
 		}
 		if !prune {
@@ -268,6 +274,10 @@ func (p *applyPlan) rest(prune bool) {
 				}
 				return err
 			}})
+	}
+	if declares := len(p.file.Tasks) + len(p.file.Workflows); !left && declares > 0 && len(p.changes) > before && p.file.Name == taskfile.NameOf(p.file.Path) {
+		p.notes = append(p.notes, fmt.Sprintf("%s: everything that the file %s declared before goes; if that is another file of this name, write a name: of its own into each",
+			p.title(), p.file.Name))
 	}
 	if len(gone) > 0 {
 		p.notes = append(p.notes, fmt.Sprintf("%s: not declared any more, and left as they are without --prune: %s",
