@@ -87,3 +87,10 @@ func (t *Task) RunState(steps []*Task) (*RunState, error) {
 	}
 	return r, nil
 }
+
+// RunProgress is how far a run of a workflow is: of how many steps, how many have ended, and what failed. Zero for a run that
+// has not started.
+type RunProgress struct {
+	Steps, Ended, Running, Failed int
+	FailedStep                    string // the name of one that failed
+}

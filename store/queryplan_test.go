@@ -35,6 +35,8 @@ func TestLedgersAreNotSearched(t *testing.T) {
 		"Replans":        func() error { _, err := st.Replans(ctx, dts.AllShards, now, 10); return err },
 		"Expired":        func() error { _, err := st.Expired(ctx, dts.AllShards, now, 0, 10); return err },
 		"Unfinished":     func() error { _, err := st.Unfinished(ctx, dts.DefaultTenant, "d"); return err },
+		"RunsUnderWay":   func() error { _, err := st.RunsUnderWay(ctx, dts.DefaultTenant, 10); return err },
+		"RunProgress":    func() error { _, err := st.RunProgress(ctx, dts.DefaultTenant, []string{"r"}); return err },
 		"Waiting":        func() error { _, err := st.Waiting(ctx, dts.AllShards, dts.ReasonBlackout, 0, 10); return err },
 	} {
 		db.queries = nil

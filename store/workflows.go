@@ -44,6 +44,38 @@ func (s *Store) Steps(ctx context.Context, tenant, run string) ([]*dts.Task, err
 	return s.tasks(ctx, "read the steps of a workflow", Stmt{selectTask + `WHERE workflow_id = ? AND tenant_id = ? ORDER BY seq`, []any{run, tenant}})
 }
 
+// runsLooked is how many of the newest runs RunsUnderWay looks at, besides those of which a step is RUNNING.
+const runsLooked = 500
+
+// RunsUnderWay returns runs of workflows that have started and not ended, newest first: those of which a step is RUNNING, and, of
+// the newest runs, those whose steps wait. No index finds a run that waits for its steps, but one finds the runs by their steps.
+func (s *Store) RunsUnderWay(ctx context.Context, tenant string, limit int) ([]*dts.Task, error) {
+	return s.tasks(ctx, "read the runs of workflows that are under way", Stmt{`WITH RECURSIVE
+		newest(id) AS (SELECT max(workflow_id) FROM tasks WHERE workflow_id IS NOT NULL UNION ALL
+			SELECT (SELECT max(workflow_id) FROM tasks WHERE workflow_id IS NOT NULL AND workflow_id < newest.id) FROM newest WHERE newest.id IS NOT NULL LIMIT ?),
+		runs(id) AS (SELECT id FROM newest UNION SELECT workflow_id FROM tasks
+			WHERE status = 'RUNNING' AND status <> 'PENDING' AND status <> 'SUCCESS')
+		` + selectTask + `WHERE task_id IN (SELECT id FROM runs) AND tenant_id = ? AND status = 'PENDING' AND attempts > 0 ORDER BY seq DESC LIMIT ?`,
+		[]any{runsLooked, tenant, limit}})
+}
+
+// RunProgress says how far runs are, by their ids.
+func (s *Store) RunProgress(ctx context.Context, tenant string, runs []string) (map[string]dts.RunProgress, error) {
+	all := make(map[string]dts.RunProgress, len(runs))
+	if len(runs) == 0 {
+		return all, nil
+	}
+	return all, s.query(ctx, "count the steps of runs", OwnWrites, Stmt{`SELECT workflow_id, count(*), sum(status NOT IN ('PENDING', 'RUNNING')), sum(status = 'RUNNING'),
+			sum(status = 'FAILED'), coalesce(min(iif(status = 'FAILED', step, NULL)), '')
+		FROM tasks WHERE workflow_id IN (SELECT value FROM json_each(?)) AND tenant_id = ? GROUP BY workflow_id`, []any{jsonOf(runs), tenant}}, func(r scanner) error {
+		var id string
+		var p dts.RunProgress
+		err := r.Scan(&id, &p.Steps, &p.Ended, &p.Running, &p.Failed, &p.FailedStep)
+		all[id] = p
+		return err
+	})
+}
+
 // StepEdges returns what the steps of a run depend on, and the run itself.
 func (s *Store) StepEdges(ctx context.Context, run string) (list []dts.Dependency, err error) {
 	err = s.query(ctx, "read the dependencies of steps", OwnWrites, Stmt{`SELECT d.child_id, d.parent_id, d.type, d.resolved

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,5 +221,58 @@ func TestStepsAreFoundByTheirRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestRunsUnderWay: a run is under way from its start to its judgement, also while none of its steps is RUNNING.
+func TestRunsUnderWay(t *testing.T) {
+	st, _, f := open(t)
+	under := func() (ids []string) {
+		t.Helper()
+		list, err := st.RunsUnderWay(ctx, dts.DefaultTenant, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range list {
+			ids = append(ids, k.ID)
+		}
+		return ids
+	}
+	if got := under(); got != nil {
+		t.Errorf("of nothing, %v are under way", got)
+	}
+	run, steps := addRun(t, st, f)
+	second, _ := addRun(t, st, f)
+	insert(t, st, task(t, func(k *dts.Task) { k.Spec = run.Spec })) // a run that has not started
+	if got := under(); !slices.Equal(got, []string{second.ID, run.ID}) {
+		t.Errorf("%v are under way, want %s and %s", got, second.ID, run.ID)
+	}
+	if list, err := st.RunsUnderWay(ctx, "another", 10); err != nil || len(list) > 0 {
+		t.Errorf("another tenant sees %d, %v", len(list), err)
+	}
+
+	end(t, st, f, now, steps[0].ID, steps[2].ID)
+	b := read(t, st, steps[1].ID)
+	n := *b
+	n.Status, n.Attempts, n.CompletedAt, n.Unresolved = dts.Failed, 1, now, 0
+	if err := st.Change(ctx, f, []dts.Change{{Old: b, New: &n}}, now); err != nil {
+		t.Fatal(err)
+	}
+	got, err := st.RunProgress(ctx, dts.DefaultTenant, []string{run.ID, second.ID})
+	want := map[string]dts.RunProgress{run.ID: {Steps: 3, Ended: 3, Failed: 1, FailedStep: "b"}, second.ID: {Steps: 3}}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	if got, err := st.RunProgress(ctx, "another", []string{run.ID}); err != nil || len(got) > 0 {
+		t.Errorf("another tenant sees %v, %v", got, err)
+	}
+	ready := read(t, st, run.ID)
+	over := *ready
+	over.Status, over.CompletedAt = dts.Failed, now
+	if err := st.Change(ctx, f, []dts.Change{{Old: ready, New: &over, Resolved: true}}, now); err != nil {
+		t.Fatal(err)
+	}
+	if got := under(); !slices.Equal(got, []string{second.ID}) {
+		t.Errorf("%v are under way, want %s", got, second.ID)
 	}
 }
