@@ -66,7 +66,7 @@ func (h *handler) batch(w http.ResponseWriter, r *http.Request, p auth.Principal
 	if f.Cursor != "" {
 		d.Self = withQuery(base, "cursor", f.Cursor)
 	}
-	tasks, next, err := h.taskPage(r.Context(), f, d.Now)
+	tasks, next, err := h.taskPage(r.Context(), p, f, d.Now)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 const (
 	barWidth = 1000
 	barLeast = 8
+	barSaid  = 5 * time.Microsecond // less is 0 in the words, and is left out
 )
 
 // breakdown shows where the time of a task went: a bar, and each of its parts in words.
@@ -48,7 +49,7 @@ func newBreakdown(t *dts.Task, now time.Time) *breakdown {
 		{Name: "scheduler", Words: "until the scheduler started it", Took: us(x.SchedulerUS)},
 		{Name: "target", Words: target, Took: us(x.TargetUS)},
 	} {
-		if p.Took > 0 || p.Name == "target" {
+		if p.Took >= barSaid || p.Name == "target" {
 			p.Slow = p.Name == x.Slow
 			b.Parts = append(b.Parts, p)
 		}

@@ -75,7 +75,7 @@ func (h *handler) dead(w http.ResponseWriter, r *http.Request, p auth.Principal)
 	d.Flash = withCount(d.Flash, q)
 	f := d.tasks(p.TenantID)
 	f.Limit, f.Cursor = deadPerPage, q.Get("cursor")
-	tasks, next, err := h.taskPage(r.Context(), f, d.Now)
+	tasks, next, err := h.taskPage(r.Context(), p, f, d.Now)
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func (f *fake) Tasks(_ context.Context, q dts.TaskFilter) (dts.Page[*dts.Task], 
 
 // selects reports whether a filter has nothing against a task, besides its tenant and its state.
 func selects(q dts.TaskFilter, t *dts.Task) bool {
-	return (q.Queue == "" || t.Queue == q.Queue) && (q.Name == "" || t.Name == q.Name) && (q.BatchID == "" || t.BatchID == q.BatchID) &&
+	return (len(q.IDs) == 0 || slices.Contains(q.IDs, t.ID)) && (q.Queue == "" || t.Queue == q.Queue) && (q.Name == "" || t.Name == q.Name) && (q.BatchID == "" || t.BatchID == q.BatchID) &&
 		strings.Contains(t.LastError, q.Error)
 }
 
@@ -208,6 +208,40 @@ func (f *fake) Steps(_ context.Context, tenant, run string) (list []*dts.Task, e
 		}
 	}
 	return list, nil
+}
+
+func (f *fake) RunsUnderWay(_ context.Context, tenant string, _ int) (list []*dts.Task, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.tasks {
+		if t.TenantID == tenant && t.RunStarted() && t.Status == dts.Pending {
+			c := *t
+			list = append(list, &c)
+		}
+	}
+	return list, f.storeErr
+}
+
+func (f *fake) RunProgress(_ context.Context, tenant string, runs []string) (map[string]dts.RunProgress, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := map[string]dts.RunProgress{}
+	for _, t := range f.tasks {
+		if t.TenantID != tenant || !slices.Contains(runs, t.WorkflowID) {
+			continue
+		}
+		p := all[t.WorkflowID]
+		p.Steps++
+		if t.Status.Terminal() {
+			p.Ended++
+		}
+		if t.Status == dts.Failed {
+			p.Failed++
+			p.FailedStep = t.Step
+		}
+		all[t.WorkflowID] = p
+	}
+	return all, nil
 }
 
 func (f *fake) Attempts(_ context.Context, _, id string) ([]*dts.Attempt, error) {

@@ -60,11 +60,6 @@ type recurringRow struct {
 	Zone     string
 }
 
-type taskRow struct {
-	*dts.Task
-	now time.Time
-}
-
 // serverRow is one server of the cluster.
 type serverRow struct{ dts.NodeStatus }
 
@@ -85,60 +80,6 @@ func (s serverRow) Clock() string {
 		return duration(time.Duration(-s.ClockSkewMS)*time.Millisecond) + " behind"
 	}
 	return duration(time.Duration(s.ClockSkewMS)*time.Millisecond) + " ahead"
-}
-
-// At is the time that matters most for a task: when it is due next, or else when it ran or ended.
-func (t taskRow) At() time.Time {
-	switch {
-	case t.Status == dts.Pending:
-		return t.RunAt
-	case !t.StartedAt.IsZero():
-		return t.StartedAt
-	case !t.CompletedAt.IsZero():
-		return t.CompletedAt
-	default:
-		return t.DueAt
-	}
-}
-
-// Waits is what keeps a PENDING task from starting, or "".
-func (t taskRow) Waits() string {
-	switch {
-	case t.Status != dts.Pending || t.WaitsFor == dts.ReasonPaused || t.Unresolved == 0:
-		return waitText(t.WaitsFor)
-	case t.RunStarted() && t.Unresolved == 1:
-		return "runs, 1 step to go"
-	case t.RunStarted():
-		return "runs, " + strconv.Itoa(t.Unresolved) + " steps to go"
-	case t.Unresolved == 1:
-		return "waits for another task"
-	case t.DependsMode == dts.DependsAny:
-		return "waits for one of " + strconv.Itoa(t.Unresolved) + " other tasks"
-	}
-	return "waits for " + strconv.Itoa(t.Unresolved) + " other tasks"
-}
-
-// Timed reports whether it is known how long the task has run: the job of a PING that has reported no start may have taken
-// any time.
-func (t taskRow) Timed() bool {
-	return !t.StartedAt.IsZero() && (t.TargetType != dts.Ping || t.Took() > pingJudged)
-}
-
-// pingJudged is what a judgement takes at most.
-const pingJudged = 50 * time.Millisecond
-
-// Took is how long the task has run, retries included; 0 when it has not started.
-func (t taskRow) Took() time.Duration {
-	switch {
-	case t.StartedAt.IsZero():
-		return 0
-	case t.Status == dts.Running:
-		return max(t.now.Sub(t.StartedAt), 0)
-	case t.CompletedAt.IsZero():
-		return 0
-	default:
-		return t.CompletedAt.Sub(t.StartedAt)
-	}
 }
 
 // filters are the tabs above the tasks. What is planned would drown what ran, so it has its own tab.
@@ -233,9 +174,15 @@ func (h *handler) listTasks(ctx context.Context, p auth.Principal, q url.Values,
 	}
 	d.First = f.Cursor == ""
 
+	// What runs comes first on the first page, and only there; the runs of workflows with it, whose state is PENDING.
 	var tasks []*dts.Task
+	if d.First && (d.Status == "" || d.Status == "running") {
+		var err error
+		if tasks, err = h.Store.RunsUnderWay(ctx, p.TenantID, runningShown); err != nil {
+			return err
+		}
+	}
 	if d.Status == "" {
-		// What runs comes first on the first page, and only there.
 		f.Statuses = f.Statuses[1:]
 		if d.First {
 			running := dts.TaskFilter{TenantID: p.TenantID, Statuses: []dts.Status{dts.Running}, Limit: runningShown}
@@ -243,7 +190,7 @@ func (h *handler) listTasks(ctx context.Context, p auth.Principal, q url.Values,
 			if err != nil {
 				return err
 			}
-			tasks = page.Items
+			tasks = append(tasks, page.Items...)
 		}
 	}
 	page, err := fill(f.Limit, f.Cursor, func(cursor string) (dts.Page[*dts.Task], error) {
@@ -254,6 +201,9 @@ func (h *handler) listTasks(ctx context.Context, p auth.Principal, q url.Values,
 		return err
 	}
 	d.Tasks = taskRows(tasks, page.Items, d.Now)
+	if err := h.complete(ctx, p, d.Tasks); err != nil {
+		return err
+	}
 	if page.Next != "" {
 		n := url.Values{"cursor": {page.Next}}
 		if d.Status != "" {
@@ -265,15 +215,18 @@ func (h *handler) listTasks(ctx context.Context, p auth.Principal, q url.Values,
 }
 
 // taskPage reads a page of tasks in the store's order, and where the next one begins; "" on the last.
-func (h *handler) taskPage(ctx context.Context, f dts.TaskFilter, now time.Time) (rows []taskRow, next string, err error) {
+func (h *handler) taskPage(ctx context.Context, p auth.Principal, f dts.TaskFilter, now time.Time) (rows []taskRow, next string, err error) {
 	page, err := fill(f.Limit, f.Cursor, func(cursor string) (dts.Page[*dts.Task], error) {
 		f.Cursor = cursor
 		return h.Store.Tasks(ctx, f)
 	})
-	for _, t := range page.Items {
-		rows = append(rows, taskRow{t, now})
+	if err != nil {
+		return nil, "", err
 	}
-	return rows, page.Next, err
+	for _, t := range page.Items {
+		rows = append(rows, taskRow{Task: t, now: now})
+	}
+	return rows, page.Next, h.complete(ctx, p, rows)
 }
 
 // taskRows puts the running tasks first and orders the rest of the page by the time it shows: the store's
@@ -283,12 +236,12 @@ func taskRows(running, rest []*dts.Task, now time.Time) []taskRow {
 	var rows []taskRow
 	for _, t := range running {
 		if !slices.ContainsFunc(rest, func(o *dts.Task) bool { return o.ID == t.ID }) {
-			rows = append(rows, taskRow{t, now})
+			rows = append(rows, taskRow{Task: t, now: now})
 		}
 	}
 	n := len(rows)
 	for _, t := range rest {
-		rows = append(rows, taskRow{t, now})
+		rows = append(rows, taskRow{Task: t, now: now})
 	}
 	slices.SortStableFunc(rows[n:], func(a, b taskRow) int {
 		if a.Status == dts.Pending && b.Status == dts.Pending {

@@ -25,6 +25,7 @@ type recurringPage struct {
 	First    bool   // this is the first page of the ledger
 	Self     string
 	Pings    *pingsView // of a PING
+	Steps    *stepsView // of a workflow
 	Missed   string     // of a paused one: what a resume could make up for
 	Why      string     // the answer that was asked for
 	recurringForms
@@ -80,6 +81,9 @@ func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.P
 	}
 	d := recurringPage{shared: h.shared(r, ""), Target: viewTarget(rt.Spec), Facts: recurringFacts(rt), First: cursor == "",
 		Self: "/ui/recurring/" + id, recurringForms: forms}
+	if rt.TargetType == dts.WorkflowRun {
+		d.Steps = newSteps(&dts.Task{Spec: rt.Spec}, nil, d.Now)
+	}
 	loc, zone := zoneOf(rt.Schedule)
 	d.recurringRow = recurringRow{rt, describe(rt.Schedule, rt.CreatedAt), zone}
 	d.Alert = alert
@@ -115,6 +119,9 @@ func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.P
 	if page.Next != "" {
 		d.Next = "/ui/recurring/" + id + "?" + url.Values{"cursor": {page.Next}}.Encode() + "#ledger"
 	}
+	if err := h.completeLedger(ctx, p, d.Ledger); err != nil {
+		return err
+	}
 	effects := h.effects(r, p, rt, &d)
 	d.Upcoming = upcomingRows(upcoming, excluded, effects, loc)
 	return h.render(w, status, "recurring", d)
@@ -124,6 +131,24 @@ func (h *handler) ledger(ctx context.Context, p auth.Principal, id, cursor strin
 	return fill(ledgerPerPage, cursor, func(cursor string) (dts.Page[dts.Occurrence], error) {
 		return h.Store.Occurrences(ctx, p.TenantID, id, cursor, ledgerPerPage)
 	})
+}
+
+// completeLedger says of the runs of a workflow that are under way how far they are.
+func (h *handler) completeLedger(ctx context.Context, p auth.Principal, ledger []ledgerRow) error {
+	var rows []taskRow
+	var at []int
+	for i, l := range ledger {
+		if l.Task != nil && l.Row.Going() {
+			rows, at = append(rows, l.Row), append(at, i)
+		}
+	}
+	if err := h.complete(ctx, p, rows); err != nil {
+		return err
+	}
+	for n, i := range at {
+		ledger[i].Row, ledger[i].Why = rows[n], rows[n].Waits()
+	}
+	return nil
 }
 
 // effects asks what becomes of the coming instants, and, of a paused task, what a resume could make up for. The
@@ -203,7 +228,7 @@ func newLedgerRow(o dts.Occurrence, id string, now time.Time) ledgerRow {
 	switch {
 	case o.Task != nil:
 		t := o.Task
-		row.Row, row.Late = taskRow{t, now}, t.LatenessUS
+		row.Row, row.Late = taskRow{Task: t, now: now}, t.LatenessUS
 		note := ""
 		if o.Skip != nil {
 			note = o.Skip.Note

@@ -115,7 +115,7 @@ func viewTarget(s dts.Spec) targetView {
 		return v
 	}
 	if s.TargetType == dts.WorkflowRun {
-		return targetView{Command: workflowText(s)}
+		return targetView{Words: workflowText(s) + "."}
 	}
 	if s.TargetType == dts.Backup {
 		return viewBackup(s)

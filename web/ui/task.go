@@ -25,11 +25,14 @@ type taskPage struct {
 	Recurring *dts.RecurringTask // what spawned it; nil for a one-time task
 	Facts     []pair
 	Actions   []action
-	Steps     []stepRow // of a workflow's run
+	Steps     *stepsView // of a workflow's run
 	Attempts  []attemptRow
 	Output    outputView
 	Self      string // address of this page, to refresh it
 }
+
+// Ping reports whether a job elsewhere does the work, so that there are no attempts to show.
+func (d taskPage) Ping() bool { return d.TargetType == dts.Ping }
 
 type attemptRow struct {
 	*dts.Attempt
@@ -90,10 +93,26 @@ func actionsOf(t *dts.Task) []action {
 			if text := runConfirms[a.verb]; text != "" && t.RunStarted() {
 				a.Confirm = text
 			}
+			if a.verb == dts.RetryNow {
+				a.Label = retryLabel(t)
+			}
 			list = append(list, a.action)
 		}
 	}
 	return list
+}
+
+// retryLabel says what a retry of a task does.
+func retryLabel(t *dts.Task) string {
+	switch {
+	case t.RunStarted():
+		return "Retry what failed"
+	case t.WorkflowID != "":
+		return "Retry from here"
+	case t.TargetType == dts.Ping:
+		return "Judge again"
+	}
+	return "Retry"
 }
 
 // task shows one task.
@@ -114,7 +133,9 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	}
 	d := taskPage{shared: h.shared(r, ""), Target: viewTarget(t.Spec), Facts: taskFacts(t), Actions: actionsOf(t),
 		Warnings: warningTexts(t), Self: "/ui/tasks/" + id}
-	d.Went = newBreakdown(t, d.Now)
+	if t.TargetType != dts.Ping { // whose job ran elsewhere
+		d.Went = newBreakdown(t, d.Now)
+	}
 	if d.Up, d.Down, d.Truncated, err = h.graphOf(ctx, p, id); err != nil {
 		return err
 	}
@@ -124,7 +145,17 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	if t.RunStarted() {
 		d.Up = graphView{} // those are its steps
 	}
-	d.taskRow = taskRow{t, d.Now}
+	row := []taskRow{{Task: t, now: d.Now}}
+	if d.Steps != nil {
+		row[0].progress = &d.Steps.Progress
+	}
+	if t.WorkflowID != "" {
+		if err := h.complete(ctx, p, row); err != nil {
+			return err
+		}
+		d.Down.drop(t.WorkflowID) // the page says of which run it is a step
+	}
+	d.taskRow = row[0]
 	d.Alert = alert
 	if t.RecurringTaskID != "" {
 		d.Recurring, err = h.Store.RecurringTask(ctx, p.TenantID, t.RecurringTaskID)
@@ -149,7 +180,7 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 		if d.Output, err = h.output(ctx, p, attempts[selected-1]); err != nil {
 			return err
 		}
-		d.Output.HTTP = t.TargetType == dts.HTTPCallback
+		d.Output.HTTP, d.Output.Ping = t.TargetType == dts.HTTPCallback, t.TargetType == dts.Ping
 	}
 	return h.render(w, status, "task", d)
 }
@@ -171,6 +202,7 @@ type outputView struct {
 	Dropped    int64 // bytes between the two that were not kept
 	Total      int64
 	HTTP       bool // it is the body of an answer
+	Ping       bool // it is what a job elsewhere has sent along
 	Missing    bool // there was output, and it is no longer kept
 }
 
@@ -262,6 +294,14 @@ func (h *handler) doTask(w http.ResponseWriter, r *http.Request, p auth.Principa
 		to, done = "/ui/recurring/"+t.RecurringTaskID, "skip"
 	case verb == dts.RetryNow && err == nil && from.Path == "/ui/dead":
 		to, done = readDeadFilter(from.Query()).url(from.Query().Get("cursor")), "retry-dead"
+	case verb == dts.RetryNow && r.PostForm.Get("from") == "run" && t.WorkflowID != "":
+		to, done = "/ui/tasks/"+t.WorkflowID, "retry-step"
+	case verb == dts.RetryNow && t.WorkflowID != "":
+		done = "retry-step"
+	case verb == dts.RetryNow && t.RunStarted():
+		done = "retry-run"
+	case verb == dts.RetryNow && t.TargetType == dts.Ping:
+		done = "judge"
 	case verb == dts.PauseTask || verb == dts.ResumeTask:
 		done += "-task"
 	case verb == dts.Delete && t.RecurringTaskID != "":

@@ -60,6 +60,12 @@ func (h *handler) graphOf(ctx context.Context, p auth.Principal, id string) (up,
 	return up, down, g.Truncated, nil
 }
 
+// drop leaves a task out.
+func (v *graphView) drop(id string) {
+	is := func(r edgeRow) bool { return r.ID == id }
+	v.Rows, v.Behind = slices.DeleteFunc(v.Rows, is), slices.DeleteFunc(v.Behind, is)
+}
+
 // newGraphView walks a graph from a task on, in the direction of ends.
 func newGraphView(g *dts.Graph, id string, ends func(dts.Dependency) (from, to string)) (v graphView) {
 	tasks := map[string]*dts.GraphTask{}

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +33,7 @@ func TestRunOfAWorkflow(t *testing.T) {
 	s.fake.tasks = append(s.fake.tasks, steps[:3]...)
 	page = s.get("/ui/tasks/"+run.ID, 200)
 	table := page.id("steps")
-	table.row("dump").want("failed", "1 min 30 s", "exit code 3")
+	table.row("dump").want("failed", "1 min 30 s", "default", "exit code 3", "Retry from here")
 	table.row("alarm").want("pending", "dump fails")
 	table.row("last").want("deleted")
 	if a := page.id("s-" + steps[1].ID); a.attr("href") != "/ui/tasks/"+steps[1].ID || a.text() != "upload" {
@@ -43,7 +45,63 @@ func TestRunOfAWorkflow(t *testing.T) {
 		}
 	}
 	page.id("do-cancel")
-	page.want("those that run are stopped")
-	s.get("/ui/?status=pending", 200).want("runs, 3 steps to go")
-	s.get("/ui/tasks/"+steps[1].ID, 200).want("The step upload of a workflow's run")
+	page.want("those that run are stopped", "2 of 4 steps done, dump failed")
+	page.id("state").want("under way")
+	for _, list := range []string{"", "?status=pending", "?status=running"} {
+		row := s.get("/ui/"+list, 200).id("t-" + run.ID).Parent.Parent
+		doc{t, row}.want("under way", "1 of 3 steps done, dump failed", "nightly")
+	}
+	step1 := s.get("/ui/tasks/"+steps[1].ID, 200)
+	step1.want("The step upload of nightly , a workflow’s run")
+	s.get("/ui/?status=pending", 200).want("nightly › upload")
+	if step1.has("down") {
+		t.Error("the page of a step shows its run among what needs it")
+	}
+
+	// The run goes on from a step that failed, and from there back to the run.
+	form := doc{t, page.id("retry-" + steps[0].ID).Parent}
+	if form.attr("action") != "/ui/tasks/"+steps[0].ID+"/retry" || page.has("retry-"+steps[1].ID) {
+		t.Errorf("the retry goes to %s", form.attr("action"))
+	}
+	w2, _ := s.post(form.attr("action"), url.Values{"from": {"run"}})
+	if to := w2.Header().Get("Location"); w2.Code != 303 || to != "/ui/tasks/"+run.ID+"?done=retry-step" {
+		t.Errorf("%d to %s", w2.Code, to)
+	}
+	s.get("/ui/tasks/"+run.ID+"?done=retry-step", 200).want("It goes on from this step.")
+
+	// What was skipped says because of what, and only that.
+	steps[0].Status = dts.Failed
+	steps[1].Status, steps[1].SkipReason, steps[1].LastError = dts.Skipped, dts.ReasonDependency, "it depends on dump ("+steps[0].ID+"), which ended as FAILED"
+	s.fake.tasks[len(s.fake.tasks)-2].DependsOn = nil
+	w.Steps[1].DependsOn = []dts.StepDependsOn{{Step: "dump"}}
+	run.Spec = w.Spec()
+	row := s.get("/ui/tasks/"+run.ID, 200).id("steps").row("upload")
+	row.want("skipped", "dump failed")
+	if strings.Contains(row.text(), steps[0].ID) {
+		t.Errorf("the reason has ids in it: %s", row.text())
+	}
+}
+
+// TestStepsOfARecurringWorkflow: its page shows what its runs are made of.
+func TestStepsOfARecurringWorkflow(t *testing.T) {
+	s := newSite(t)
+	w := dts.Workflow{Name: "publish", Queue: "slow", Steps: []dts.Step{
+		{Spec: dts.Spec{Name: "fetch", Queue: "fetch", TargetType: dts.Command, TargetConfig: []byte(`{"argv":["fetch","it"]}`)}},
+		{Spec: dts.Spec{Name: "parse", TargetType: dts.Command, TargetConfig: []byte(`{"argv":["parse"]}`)}, DependsOn: []dts.StepDependsOn{{Step: "fetch"}}},
+	}}
+	rt := s.addRecurring(w.Spec(), dts.Schedule{Cron: "@hourly"}, nil)
+	run := s.tasks[0]
+	run.Attempts, run.StartedAt, run.ScheduledAt, run.Unresolved = 1, testNow.Add(-time.Minute), testNow.Add(-time.Minute), 2
+	steps, err := run.StepTasks(testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fake.tasks = append(s.fake.tasks, steps...)
+	d := s.get("/ui/recurring/"+rt.ID, 200)
+	d.id("steps").row("fetch").want("fetch it", "fetch")
+	d.id("steps").row("parse").want("slow", "fetch")
+	if d.has("progress") {
+		t.Error("what is not a run has come nowhere")
+	}
+	doc{t, d.id("o-" + run.ID).Parent.Parent}.want("under way", "0 of 2 steps done", "1 min")
 }

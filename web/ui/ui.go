@@ -30,6 +30,9 @@ type Store interface {
 	Task(ctx context.Context, tenant, id string) (*dts.Task, error)
 	Tasks(ctx context.Context, f dts.TaskFilter) (dts.Page[*dts.Task], error)
 	Steps(ctx context.Context, tenant, run string) ([]*dts.Task, error)
+	// RunsUnderWay returns runs of workflows that have started and not ended; RunProgress how far runs are, by their ids.
+	RunsUnderWay(ctx context.Context, tenant string, limit int) ([]*dts.Task, error)
+	RunProgress(ctx context.Context, tenant string, runs []string) (map[string]dts.RunProgress, error)
 	Attempts(ctx context.Context, tenant, taskID string) ([]*dts.Attempt, error)
 	// Graph returns what a task depends on and what depends on it: the limit tasks that are nearest.
 	Graph(ctx context.Context, tenant, id string, limit int) (*dts.Graph, error)

@@ -89,6 +89,7 @@
     const pre = document.querySelector('#output pre[data-follow]');
     if (!pre) return;
     const mark = document.getElementById('following');
+    pre.scrollTop = pre.scrollHeight; // what comes is at the end
     source = new EventSource(pre.dataset.follow);
     source.addEventListener('open', () => { mark.hidden = false; });
     source.addEventListener('error', () => { mark.hidden = true; }); // the browser tries again by itself
