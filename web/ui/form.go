@@ -23,9 +23,38 @@ type form struct {
 	Kind                       string // a dts.TargetType
 	Shell, Dir                 string
 	Method, URL, Headers, Body string
+	Grace, MaxRuntime          string // of a PING
+	Steps                      string // of a workflow, in JSON
 	Timeout, Attempts          string
 	timing
 	life
+}
+
+// Kinds are what a task can run, or, of the third, what it waits for.
+func (form) Kinds() []choice {
+	return []choice{{string(dts.Command), "A command"}, {string(dts.HTTPCallback), "An HTTP request"},
+		{string(dts.Ping), "A job elsewhere, which reports"}, {string(dts.WorkflowRun), "A workflow"}}
+}
+
+// Chosen is the kind that is chosen: the first of them unless another one is.
+func (f form) Chosen() string {
+	for _, k := range f.Kinds() {
+		if k.Key == f.Kind {
+			return k.Key
+		}
+	}
+	return string(dts.Command)
+}
+
+// StepsExample is what the form shows where no steps have been entered.
+func (form) StepsExample() string {
+	return `[
+  {"name": "dump", "target_type": "COMMAND",
+   "target_config": {"shell": "./dump.sh"}},
+  {"name": "upload", "target_type": "COMMAND",
+   "target_config": {"shell": "./upload.sh"},
+   "depends_on": ["dump"]}
+]`
 }
 
 // Methods are those that the form offers.
@@ -36,6 +65,7 @@ func readForm(v url.Values) form {
 	return form{
 		Key: one("key"), Name: one("name"), Description: one("description"),
 		Kind: one("kind"), Shell: lines(one("shell")), Dir: one("dir"),
+		Grace: one("grace"), MaxRuntime: one("max_runtime"), Steps: lines(one("steps")),
 		Method: one("method"), URL: one("url"), Headers: v.Get("headers"), Body: v.Get("body"),
 		Timeout: one("timeout"), Attempts: one("attempts"),
 		timing: readTiming(v), life: readLife(v),
@@ -58,8 +88,8 @@ func (e formErrors) add(input, message string) {
 var inputs = map[string]string{
 	"name": "name", "description": "description",
 	"target_config.url": "url", "target_config.method": "method", "target_config.headers": "headers",
-	"target_config.dir": "dir",
-	"timeout_seconds":   "timeout", "retry.max_attempts": "attempts",
+	"target_config.dir": "dir", "target_config.grace_seconds": "grace", "target_config.max_runtime_seconds": "max_runtime",
+	"timeout_seconds": "timeout", "retry.max_attempts": "attempts",
 	"cron": "cron", "interval_seconds": "every", "rrule": "rule", "run_at": "at", "time_zone": "zone",
 	"dst_gap": "gap", "dst_overlap": "twice", "start_time": "start", "end_time": "end", "max_runs": "max_runs",
 	"jitter_seconds": "jitter", "exclude_calendars": "exclude", "require_calendars": "require", "calendar_shift": "shift",
@@ -71,7 +101,7 @@ var inputs = map[string]string{
 var labels = map[string]string{
 	"name": "The name", "description": "The description", "url": "The address", "method": "The method",
 	"headers": "The headers", "dir": "The directory", "shell": "The command", "timeout": "The timeout",
-	"attempts": "The number of attempts", "body": "The body",
+	"attempts": "The number of attempts", "body": "The body", "grace": "The time", "max_runtime": "The time",
 	"cron": "The expression", "every": "The interval", "rule": "The rule", "at": "The time", "zone": "The time zone",
 	"start": "The first time", "end": "The last time", "max_runs": "The number of runs", "jitter": "The spread",
 	"exclude": "The list", "require": "The list", "shift": "This",
@@ -103,6 +133,11 @@ func (e formErrors) merge(f form, err error) bool {
 		case known:
 		case strings.HasPrefix(field.Field, "target_config") && f.Kind == string(dts.HTTPCallback):
 			input = "url"
+		case strings.HasPrefix(field.Field, "target_config") && f.Kind == string(dts.WorkflowRun):
+			if at := strings.TrimPrefix(strings.TrimPrefix(field.Field, "target_config"), "."); at != "" {
+				message = "in " + at + ": " + message
+			}
+			input = "steps"
 		case strings.HasPrefix(field.Field, "target_config"):
 			input = "shell"
 		default:
@@ -117,6 +152,15 @@ func (e formErrors) merge(f form, err error) bool {
 // spec builds what to run.
 func (f form) spec(e formErrors) dts.Spec {
 	s := dts.Spec{Name: f.Name, Description: f.Description, TargetType: dts.TargetType(f.Kind)}
+	s.Queue, s.Priority = f.Queue, dts.Priority(f.Priority)
+	switch s.TargetType {
+	case dts.Ping: // dts does not run it, so that nothing is tried again or killed
+		s.TargetConfig, _ = json.Marshal(dts.PingTarget{GraceSeconds: e.interval("grace", f.Grace), MaxRuntimeSeconds: e.interval("max_runtime", f.MaxRuntime)})
+		return s
+	case dts.WorkflowRun: // its steps have these
+		s.TargetConfig = f.steps(e)
+		return s
+	}
 	if f.Timeout != "" {
 		n, err := strconv.ParseFloat(f.Timeout, 64)
 		if err != nil || n <= 0 {
@@ -124,7 +168,7 @@ func (f form) spec(e formErrors) dts.Spec {
 		}
 		s.TimeoutSeconds = n
 	}
-	s.Queue, s.Priority, s.Retry = f.Queue, dts.Priority(f.Priority), f.retry(e)
+	s.Retry = f.retry(e)
 	var target any
 	switch s.TargetType {
 	case dts.HTTPCallback:
@@ -138,6 +182,41 @@ func (f form) spec(e formErrors) dts.Spec {
 	}
 	s.TargetConfig, _ = json.Marshal(target) // strings and maps of strings always marshal
 	return s
+}
+
+// rules reads when a recurring task runs. What is not asked about a PING is as it is by itself.
+func (f form) rules(e formErrors) dts.RecurringTask {
+	if f.Kind == string(dts.Ping) {
+		f.Jitter, f.Missed, f.MissedAfter, f.Window, f.Limit, f.Pacing, f.Overlap = "", "", "", "", "", "", ""
+	}
+	return f.timing.rules(e)
+}
+
+// steps reads the steps of a workflow: a list in JSON, or an object that has it as "steps". What is in them is checked with the rest.
+func (f form) steps(e formErrors) json.RawMessage {
+	raw := json.RawMessage(f.Steps)
+	if err := json.Unmarshal(raw, new(any)); f.Steps == "" {
+		e.add("steps", "Enter the steps")
+	} else if err != nil {
+		e.add("steps", jsonError(f.Steps, err))
+	}
+	if len(e) > 0 {
+		return json.RawMessage(`{"steps":[]}`)
+	}
+	if f.Steps[0] == '[' {
+		raw = slices.Concat(json.RawMessage(`{"steps":`), raw, json.RawMessage(`}`))
+	}
+	return raw
+}
+
+// jsonError says where a text stops being JSON.
+func jsonError(text string, err error) string {
+	x, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return sentence("", "this is not JSON: "+err.Error())
+	}
+	before := text[:min(max(int(x.Offset)-1, 0), len(text))]
+	return "Line " + strconv.Itoa(strings.Count(before, "\n")+1) + " is not JSON: " + x.Error()
 }
 
 // headers reads one "Name: value" a line.
@@ -312,6 +391,10 @@ func (h *handler) save(r *http.Request, p auth.Principal, f form, d *newPage) (t
 			return "", false, err
 		}
 		return "/ui/recurring/" + c.Item.ID, c.Existed, nil
+	}
+	if f.Kind == string(dts.Ping) {
+		e.add("kind", "A report of a job is expected on a schedule: choose one, not “Once”")
+		return "", false, nil
 	}
 	t := &dts.Task{TenantID: p.TenantID, Spec: f.spec(e), RunAt: f.runAt(e, d.Now), CreatedBy: p.Name,
 		IdempotencyKey: f.Key, RequestHash: f.hash()}
