@@ -143,10 +143,20 @@ func clip(s string, n int) string {
 	return s
 }
 
+// plainOrder replaces the characters that turn round the text after them, so that a name cannot look like another one.
+func plainOrder(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
 // taskTitle names a task or a recurring task: its name, or else what it runs.
 func taskTitle(s dts.Spec) string {
 	if s.Name != "" {
-		return s.Name
+		return plainOrder(s.Name)
 	}
 	return clip(targetSummary(s), 60)
 }

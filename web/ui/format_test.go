@@ -52,3 +52,11 @@ func TestFormat(t *testing.T) {
 }
 
 func commandLineOf(argv ...string) string { return targetSummary(command(argv...)) }
+
+// TestTitleCannotTurnRound: a name with an override in it would look like another one, and turn round what follows.
+func TestTitleCannotTurnRound(t *testing.T) {
+	got := taskTitle(dts.Spec{Name: "report \u202egnp.exe \u2067x\u2069 \u0639\u0631\u0628"})
+	if want := "report \uFFFDgnp.exe \uFFFDx\uFFFD \u0639\u0631\u0628"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -20,6 +20,7 @@ type pingsView struct {
 type pingRow struct {
 	*dts.PingRecord
 	Class, Words string // of what it reports
+	Late         bool   // it came when its run had been judged
 }
 
 // viewPings returns nil where dts runs the target itself.
@@ -32,8 +33,11 @@ func (h *handler) viewPings(r *http.Request, p auth.Principal, rt *dts.Recurring
 		return nil, err
 	}
 	v := &pingsView{URL: h.PingURL(r, rt.ID)}
+	target, _ := rt.Ping() // one that another version has stored is shown all the same
 	for _, x := range list {
 		row := pingRow{PingRecord: x}
+		// With a longest time the start decides until when the end may come; which start that was is not known here.
+		row.Late = !x.ScheduledAt.IsZero() && target.MaxRuntimeSeconds == 0 && x.ReceivedAt.After(x.ScheduledAt.Add(target.Grace()))
 		switch x.Kind {
 		case dts.PingStart:
 			row.Class, row.Words = "running", "start"

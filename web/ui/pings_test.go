@@ -37,3 +37,34 @@ func TestPings(t *testing.T) {
 	}
 	d.row("no run").want("start")
 }
+
+// TestPingRun: the page of a run says when its job had to report and what came, and nothing of attempts that dts did not make.
+func TestPingRun(t *testing.T) {
+	s := newSite(t)
+	spec := dts.Spec{Name: "mail-backup", TargetType: dts.Ping, TargetConfig: []byte(`{"grace_seconds":60}`)}
+	rt := s.addRecurring(spec, dts.Schedule{Cron: "* * * * *"}, nil)
+	run := s.tasks[0]
+	run.Status, run.Attempts, run.LastError = dts.Failed, 1, "no ping came"
+	run.ScheduledAt, run.DueAt, run.StartedAt, run.CompletedAt = testNow.Add(-3*time.Minute), testNow.Add(-2*time.Minute), testNow.Add(-2*time.Minute), testNow.Add(-2*time.Minute)
+	s.attempts[run.ID] = []*dts.Attempt{{TaskID: run.ID, Number: 1, State: dts.AttemptFailed, StartedAt: run.StartedAt, Error: run.LastError}}
+	d := s.get("/ui/tasks/"+run.ID, 200)
+	d.want("Must report by 2 min ago", "Judged 2 min ago", "What the job said", "Nothing was sent along.")
+	d.id("do-retry").want("Judge again")
+	for _, id := range []string{"attempts-title", "went"} {
+		if d.has(id) {
+			t.Errorf("the page has #%s", id)
+		}
+	}
+	w, _ := s.post("/ui/tasks/"+run.ID+"/retry", nil)
+	s.get(w.Header().Get("Location"), 200).want("It is judged again")
+
+	s.pings = map[string][]*dts.PingRecord{rt.ID: {
+		{Kind: dts.PingSuccess, ReceivedAt: run.ScheduledAt.Add(61 * time.Second), ScheduledAt: run.ScheduledAt, Source: "192.0.2.7"},
+		{Kind: dts.PingSuccess, ReceivedAt: run.ScheduledAt.Add(59 * time.Second), ScheduledAt: run.ScheduledAt, Source: "192.0.2.8"},
+	}}
+	d = s.get("/ui/recurring/"+rt.ID, 200)
+	d.row("192.0.2.7").want("too late")
+	if strings.Contains(d.row("192.0.2.8").text(), "late") {
+		t.Error("a report in time is called late")
+	}
+}

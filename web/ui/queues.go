@@ -51,8 +51,13 @@ func newQueueRow(q *dts.Queue, now time.Time) queueRow {
 	}
 	if q.Rate > 0 {
 		row.Rate = strconv.Itoa(q.Rate) + " each " + seconds(q.PeriodSeconds)
-		if q.PeriodSeconds == 1 {
+		switch q.PeriodSeconds {
+		case 1:
 			row.Rate = strconv.Itoa(q.Rate) + " a second"
+		case 60:
+			row.Rate = strconv.Itoa(q.Rate) + " a minute"
+		case 3600:
+			row.Rate = strconv.Itoa(q.Rate) + " an hour"
 		}
 		if q.Burst > 1 {
 			row.Rate += ", " + strconv.Itoa(q.Burst) + " at once after a rest"

@@ -39,7 +39,7 @@ func zoneOf(s dts.Schedule) (*time.Location, string) {
 		name, _, _ = strings.Cut(rest, " ")
 	}
 	loc, err := cron.LoadLocation(name)
-	if err != nil || name == "" {
+	if err != nil || name == "" || name == "Etc/UTC" { // the same by another name
 		return time.UTC, "UTC"
 	}
 	return loc, name

@@ -25,7 +25,9 @@ func pairs(m map[string]string) []pair {
 }
 
 // targetSummary says in one line what a task runs.
-func targetSummary(s dts.Spec) string {
+func targetSummary(s dts.Spec) string { return plainOrder(summaryOf(s)) }
+
+func summaryOf(s dts.Spec) string {
 	if s.TargetType == dts.Ping {
 		return "a job elsewhere reports " + pingText(s)
 	}

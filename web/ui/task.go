@@ -40,6 +40,14 @@ type attemptRow struct {
 	Selected bool // its output is shown
 }
 
+// Wrong is the attempt's error, where that says more than its exit code.
+func (a attemptRow) Wrong() string {
+	if a.ExitCode != nil && a.Error == "exit code "+strconv.Itoa(*a.ExitCode) {
+		return ""
+	}
+	return a.Error
+}
+
 // Took is how long the attempt has run.
 func (a attemptRow) Took() time.Duration {
 	if a.State == dts.AttemptRunning {

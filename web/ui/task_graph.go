@@ -86,7 +86,7 @@ func newGraphView(g *dts.Graph, id string, ends func(dts.Dependency) (from, to s
 			r.Asks = "fail"
 		}
 		if t := tasks[to]; t != nil {
-			r.Name, r.Status = cmp.Or(t.Name, to), t.Status
+			r.Name, r.Status = plainOrder(cmp.Or(t.Name, to)), t.Status
 			if t.Status == dts.Pending {
 				r.Unmet = t.Unresolved
 			}

@@ -14,6 +14,7 @@ import (
 type stepsView struct {
 	Rows     []stepRow
 	Run      bool // it is the run of a workflow
+	Going    bool // which has started and not ended
 	Progress dts.RunProgress
 }
 
@@ -90,7 +91,7 @@ func (h *handler) stepsOf(ctx context.Context, p auth.Principal, t *dts.Task, no
 	}
 	v := newSteps(t, tasks, now)
 	if v != nil {
-		v.Run = true
+		v.Run, v.Going = true, t.RunStarted() && !t.Status.Terminal()
 	}
 	return v, nil
 }

@@ -46,6 +46,7 @@ func TestRunOfAWorkflow(t *testing.T) {
 	}
 	page.id("do-cancel")
 	page.want("those that run are stopped", "2 of 4 steps done, dump failed")
+	page.id("progress")
 	page.id("state").want("under way")
 	for _, list := range []string{"", "?status=pending", "?status=running"} {
 		row := s.get("/ui/"+list, 200).id("t-" + run.ID).Parent.Parent
