@@ -182,6 +182,10 @@ func TestInBrowser(t *testing.T) {
 		visible("#every"), gone("#cron"),
 		click(`input[value="HTTP_CALLBACK"]`),
 		visible("#url"), gone("#shell"),
+		click(`input[value="PING"]`),
+		visible("#grace"), gone("#url"), gone("#retries"), gone("#jitter"),
+		click(`input[value="WORKFLOW"]`),
+		visible("#steps"), gone("#grace"), gone("#retries"), visible("#jitter"),
 		click(`input[value="COMMAND"]`),
 		click(`input[value="cron"]`),
 		visible("#shell"),
@@ -212,6 +216,15 @@ func TestInBrowser(t *testing.T) {
 		visible("#following"))
 	live.write("second <b>line</b>\n", false)
 	step("more output", until(`document.querySelector('#output pre').textContent === 'first line\nsecond <b>line</b>\n'`))
+
+	// Who comes to a run that has printed much sees what is newest.
+	for i := range 300 {
+		live.write(fmt.Sprintf("line %d\n", i), false)
+	}
+	step("the newest of much output",
+		chromedp.Navigate(base+"/ui/tasks/"+running.ID),
+		until(`document.querySelector('#output pre')?.textContent.endsWith('line 299\n')`), visible("#following"),
+		until(`(() => { const pre = document.querySelector('#output pre'); return pre.scrollTop > 0 && pre.scrollHeight - pre.scrollTop - pre.clientHeight < 2; })()`))
 
 	// An open question is not refreshed away.
 	step("ask", click("#do-cancel"), visible("#yes-cancel"))

@@ -83,6 +83,7 @@ func (h *handler) showRecurring(w http.ResponseWriter, r *http.Request, p auth.P
 		Self: "/ui/recurring/" + id, recurringForms: forms}
 	if rt.TargetType == dts.WorkflowRun {
 		d.Steps = newSteps(&dts.Task{Spec: rt.Spec}, nil, d.Now)
+		d.Steps.cut(r, &d.Self)
 	}
 	loc, zone := zoneOf(rt.Schedule)
 	d.recurringRow = recurringRow{rt, describe(rt.Schedule, rt.CreatedAt), zone}

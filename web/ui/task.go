@@ -150,6 +150,7 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	if d.Steps, err = h.stepsOf(ctx, p, t, d.Now); err != nil {
 		return err
 	}
+	d.Steps.cut(r, &d.Self)
 	if t.RunStarted() {
 		d.Up = graphView{} // those are its steps
 	}

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +18,22 @@ type stepsView struct {
 	Run      bool // it is the run of a workflow
 	Going    bool // which has started and not ended
 	Progress dts.RunProgress
+	All      string // address of the page with all of them; empty: they are
+}
+
+// stepsShown is how many steps a page shows unless it is asked for all.
+const stepsShown = 100
+
+// cut leaves out of many steps those that matter least: self is the page, which gets ?steps=all to show them.
+func (v *stepsView) cut(r *http.Request, self *string) {
+	switch {
+	case v == nil || len(v.Rows) <= stepsShown:
+	case r.URL.Query().Get("steps") == "all":
+		*self = withQuery(*self, "steps", "all")
+	default:
+		slices.SortStableFunc(v.Rows, func(a, b stepRow) int { return a.rank() - b.rank() })
+		v.Rows, v.All = v.Rows[:stepsShown], withQuery(*self, "steps", "all")+"#steps"
+	}
 }
 
 // stepRow is a step of a workflow.
@@ -75,6 +93,19 @@ func (s stepRow) Wrong() string {
 // Retryable reports whether a run can go on from this step. What was skipped because of others goes on with those.
 func (s stepRow) Retryable() bool {
 	return s.TaskID != "" && (s.Status == dts.Failed || s.Status == dts.Cancelled)
+}
+
+// rank orders steps by how much they matter to who looks at a run.
+func (s stepRow) rank() int {
+	switch {
+	case s.Wrong() != "" || s.Retryable():
+		return 0
+	case s.Status == dts.Running:
+		return 1
+	case s.Status == dts.Pending && s.Unresolved == 0:
+		return 2
+	}
+	return 3
 }
 
 // stepsOf reads the steps of a workflow's run; nil of other tasks.

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,4 +106,37 @@ func TestStepsOfARecurringWorkflow(t *testing.T) {
 		t.Error("what is not a run has come nowhere")
 	}
 	doc{t, d.id("o-" + run.ID).Parent.Parent}.want("under way", "0 of 2 steps done", "1 min")
+}
+
+// TestManySteps: of many steps a page shows those that matter, unless it is asked for all.
+func TestManySteps(t *testing.T) {
+	s := newSite(t)
+	var w dts.Workflow
+	for i := range 150 {
+		w.Steps = append(w.Steps, dts.Step{Spec: dts.Spec{Name: "s" + strconv.Itoa(i), TargetType: dts.Command, TargetConfig: []byte(`{"argv":["true"]}`)}})
+	}
+	run := s.add(w.Spec(), nil)
+	run.Attempts, run.StartedAt, run.Unresolved = 1, run.DueAt, 1
+	steps, err := run.StepTasks(run.DueAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range steps {
+		x.Status = dts.Success
+	}
+	steps[120].Status, steps[140].Status = dts.Running, dts.Failed
+	s.fake.tasks = append(s.fake.tasks, steps...)
+	d := s.get("/ui/tasks/"+run.ID, 200)
+	rows := d.id("steps").all("tr", "", "")
+	if len(rows) != 101 {
+		t.Fatalf("%d rows, want 100 and the heads", len(rows))
+	}
+	rows[1].want("s140", "failed")
+	rows[2].want("s120", "running")
+	rows[3].want("s0")
+	d.want("149 of 150 steps done, s140 failed")
+	d = s.get(d.id("steps-all").attr("href"), 200)
+	if n := len(d.id("steps").all("tr", "", "")); n != 151 || d.has("steps-all") || !strings.Contains(d.id("live").attr("hx-get"), "steps=all") {
+		t.Errorf("%d rows; a refresh asks for %s", n, d.id("live").attr("hx-get"))
+	}
 }
