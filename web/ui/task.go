@@ -115,6 +115,8 @@ func retryLabel(t *dts.Task) string {
 	switch {
 	case t.RunStarted():
 		return "Retry what failed"
+	case t.WorkflowID != "" && t.SkipReason == dts.ReasonDependency:
+		return "Run all the same" // although what it depends on has not ended as it asks
 	case t.WorkflowID != "":
 		return "Retry from here"
 	case t.TargetType == dts.Ping:
@@ -174,7 +176,7 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 	}
 	d.Why = h.why(r, p, id, time.Time{})
 	d.Error = t.LastError
-	if t.Status == dts.Success || strings.Contains(d.Why, t.LastError) || t.SkipReason == dts.ReasonExpired && d.Why != "" {
+	if t.Status == dts.Success || unmade(t.Status, t.Attempts) || strings.Contains(d.Why, t.LastError) || t.SkipReason == dts.ReasonExpired && d.Why != "" {
 		d.Error = "" // it is past, or was said
 	}
 	selected := len(attempts)
@@ -189,10 +191,14 @@ func (h *handler) showTask(w http.ResponseWriter, r *http.Request, p auth.Princi
 		if d.Output, err = h.output(ctx, p, attempts[selected-1]); err != nil {
 			return err
 		}
+		d.Output.Unanswered = attempts[selected-1].HTTPStatus == 0
 		d.Output.HTTP, d.Output.Ping = t.TargetType == dts.HTTPCallback, t.TargetType == dts.Ping
 	}
 	return h.render(w, status, "task", d)
 }
+
+// unmade reports whether a task has still to make its first attempt: an error that it has is of what it was before, such as skipped.
+func unmade(s dts.Status, attempts int) bool { return s == dts.Pending && attempts == 0 }
 
 // findTask reads a task. An id in another form than ours cannot exist.
 func (h *handler) findTask(ctx context.Context, p auth.Principal, id string) (*dts.Task, error) {
@@ -211,6 +217,7 @@ type outputView struct {
 	Dropped    int64 // bytes between the two that were not kept
 	Total      int64
 	HTTP       bool // it is the body of an answer
+	Unanswered bool // and there was none
 	Ping       bool // it is what a job elsewhere has sent along
 	Missing    bool // there was output, and it is no longer kept
 }

@@ -84,7 +84,7 @@ func (s stepRow) Waits() string {
 
 // Wrong is the step's last error, if it still matters.
 func (s stepRow) Wrong() string {
-	if s.Status == dts.Success || s.Because != "" {
+	if s.Status == dts.Success || s.Because != "" || unmade(s.Status, s.Attempts) {
 		return ""
 	}
 	return s.LastError

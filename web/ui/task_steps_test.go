@@ -82,6 +82,13 @@ func TestRunOfAWorkflow(t *testing.T) {
 	if strings.Contains(row.text(), steps[0].ID) {
 		t.Errorf("the reason has ids in it: %s", row.text())
 	}
+	s.get("/ui/tasks/"+steps[1].ID, 200).id("do-retry").want("Run all the same")
+	steps[1].Status, steps[1].SkipReason = dts.Pending, ""
+	for _, path := range []string{run.ID, steps[1].ID} {
+		if d := s.get("/ui/tasks/"+path, 200); strings.Contains(d.text(), "it depends on dump") {
+			t.Errorf("a step that runs all the same still tells why it was skipped: %s", d.text())
+		}
+	}
 }
 
 // TestStepsOfARecurringWorkflow: its page shows what its runs are made of.
