@@ -20,6 +20,11 @@ type taskRow struct {
 // Going reports whether the task is the run of a workflow that has started and not ended. Its state is PENDING then.
 func (t taskRow) Going() bool { return t.Status == dts.Pending && t.RunStarted() }
 
+// Overdue reports whether the task should have started by now, and has not.
+func (t taskRow) Overdue() bool {
+	return t.Status == dts.Pending && !t.Going() && t.now.Sub(t.RunAt) > time.Second
+}
+
 // At is the time that matters most for a task: when it is due next, or else when it ran or ended.
 func (t taskRow) At() time.Time {
 	switch {

@@ -181,3 +181,17 @@ func TestTaskWhy(t *testing.T) {
 	}
 	s.get("/ui/?status=pending", 200).want("waits for the run before it", "waits for the end of a blackout")
 }
+
+// TestOverdueTask: what should have started says so; its queue may be paused.
+func TestOverdueTask(t *testing.T) {
+	s := newSite(t)
+	late := s.add(command("true"), func(t *dts.Task) { t.RunAt = testNow.Add(-38 * time.Minute) })
+	s.why = map[string]string{late.ID: "The queue is paused."}
+	d := s.get("/ui/tasks/"+late.ID, 200)
+	d.want("None yet: it was due 38 min ago.")
+	if !strings.Contains(d.id("why").attr("class"), "warn") {
+		t.Error("the reason does not stand out")
+	}
+	soon := s.add(command("true"), func(t *dts.Task) { t.RunAt = testNow.Add(time.Minute) })
+	s.get("/ui/tasks/"+soon.ID, 200).want("None yet: it starts in 1 min.")
+}
