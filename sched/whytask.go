@@ -154,12 +154,21 @@ func (f *taskFacts) paused(due string) string {
 	return text
 }
 
+// graceOf is the grace of a PING.
+func graceOf(t *dts.Task) time.Duration {
+	target, err := t.Ping()
+	if err != nil {
+		return 0 // it was stored by another version; its run says so
+	}
+	return target.Grace()
+}
+
 // notYet is the answer for a task whose time is to come.
 func (f *taskFacts) notYet() string {
 	t := f.t
 	text := fmt.Sprintf("it is not due before %s, %s", f.say(t.RunAt), away(t.RunAt, f.now))
 	switch {
-	case t.TargetType == dts.Ping && t.Moved:
+	case t.TargetType == dts.Ping && t.Moved && !t.RunAt.Equal(t.ScheduledAt.Add(graceOf(t))):
 		text = fmt.Sprintf("its job has reported its start, and must report its end by %s, %s", f.say(t.RunAt), away(t.RunAt, f.now))
 	case t.TargetType == dts.Ping:
 		text = fmt.Sprintf("its job, which dts does not run, is expected at %s, and must report by %s, %s", f.say(t.ScheduledAt), f.say(t.RunAt), away(t.RunAt, f.now))

@@ -40,12 +40,16 @@ func (s *Server) pinged(next http.Handler) http.Handler {
 // isPing reports whether a request's path has a key in it.
 func isPing(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pings.Prefix) }
 
-// loggedPath is a request's path without the key of a ping URL.
+// loggedPath is a request's path without the key of a ping URL, also of one that is not quite right: behind a proxy's prefix, or
+// with a slash too many.
 func loggedPath(r *http.Request) string {
-	if isPing(r) {
-		return pings.Prefix + "…"
+	path, n := r.URL.Path, len(pings.Prefix)
+	for i := range path {
+		if path[i] == '/' && len(path) >= i+n && strings.EqualFold(path[i:i+n], pings.Prefix) {
+			return path[:i] + pings.Prefix + "…"
+		}
 	}
-	return r.URL.Path
+	return path
 }
 
 // clustered lets other servers in, before anything is checked that is for people and their programs. What they wait for

@@ -71,11 +71,18 @@ func (p *pingReports) act(ctx context.Context, t *dts.Task, rec *dts.PingRecord)
 		return nil // the run says so
 	}
 	start := rec.Kind == dts.PingStart
+	judgeAt := func(at time.Time) error {
+		_, err := p.scheduler.ModifyTask(ctx, t.TenantID, t.ID, dts.TaskPatch{RunAt: &at})
+		return err
+	}
 	switch {
 	case start && target.MaxRuntime() > 0:
-		at := rec.ReceivedAt.Add(target.MaxRuntime())
-		_, err = p.scheduler.ModifyTask(ctx, t.TenantID, t.ID, dts.TaskPatch{RunAt: &at})
-	case start, rec.Kind == dts.PingSuccess && rec.ReceivedAt.Before(t.ScheduledAt): // it may still fail, if it comes again
+		err = judgeAt(rec.ReceivedAt.Add(target.MaxRuntime()))
+	case rec.Kind == dts.PingSuccess && rec.ReceivedAt.Before(t.ScheduledAt): // it may still fail, if it comes again
+		if end := t.ScheduledAt.Add(target.Grace()); !t.RunAt.Equal(end) { // its start has moved it
+			err = judgeAt(end)
+		}
+	case start:
 		return nil
 	default:
 		_, err = p.scheduler.DoTask(ctx, t.TenantID, t.ID, dts.RunNow, reportActor)

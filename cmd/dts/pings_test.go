@@ -265,6 +265,26 @@ func TestPingsMaxRuntime(t *testing.T) {
 	})
 }
 
+// The clock of an hourly job's machine is three seconds ahead, and the job takes two: its start gives it hours, and its end, which
+// is before its instant, takes them back, so that what comes an hour later is not taken for its own.
+func TestPingsMaxRuntimeOfEarlyJob(t *testing.T) {
+	inPingWorld(t, "2000-01-01 00:00:00", func(w *pingWorld) {
+		r := w.expect(`{"grace_seconds": 600, "max_runtime_seconds": 14400}`, func(r *dts.RecurringTask) { r.Cron = "0 * * * *" })
+		var want []string
+		for _, hour := range []string{"00", "01", "02", "03"} {
+			w.at("2000-01-01 " + hour + ":59:57")
+			w.ping(r, dts.PingStart, "")
+			w.at("2000-01-01 " + hour + ":59:59")
+			w.ping(r, dts.PingSuccess, "")
+			w.wants(r, want...)
+			next := fmt.Sprintf("0%c", hour[1]+1)
+			w.at("2000-01-01 " + next + ":10:01")
+			want = append(want, "01-01 "+next+":00 SUCCESS 2s")
+			w.wants(r, want...)
+		}
+	})
+}
+
 // The clock of Berlin is put forward on 29 March 2026 over 02:30, and back on 25 October, when 02:30 comes twice.
 func TestPingsOverDST(t *testing.T) {
 	config, edit := daily("600", "30 2 * * *")

@@ -106,9 +106,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
-	key, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, Prefix), "/")
+	key, what, more := strings.Cut(strings.TrimPrefix(r.URL.Path, Prefix), "/")
 	id, known := h.Keys.ID(key)
 	p, is := reportOf(what)
+	is = is && more == (what != "") // "$URL/$code" without a code is no success
 	switch {
 	case !known || !is:
 		return errNotFound

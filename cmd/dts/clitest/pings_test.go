@@ -65,6 +65,9 @@ func TestPings(t *testing.T) {
 		{"POST", "", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer wrong") }, 200, "OK\n"},
 		{"PUT", "", "", nil, 405, ""},
 		{"POST", "x", "", nil, 404, ""},
+		{"POST", "/", "", nil, 404, ""},
+		{"GET", "", "", func(r *http.Request) { r.URL.Path = "/behind/a/proxy" + r.URL.Path }, 404, ""}, // no key is logged there either
+		{"GET", "", "", func(r *http.Request) { r.URL.Path = strings.ToUpper(r.URL.Path[:5]) + r.URL.Path[5:] }, 404, ""},
 		{"POST", "/256", "", nil, 404, ""},
 		{"POST", "/3", "no space left", nil, 200, "OK\n"},
 	} {
