@@ -25,6 +25,7 @@ const (
 type watched struct {
 	At       time.Time            `json:"at"`
 	Status   *dts.SchedulerStatus `json:"status"`
+	Error    string               `json:"error,omitempty"` // why the rest could not be read
 	Counts   *dts.Counts          `json:"counts,omitempty"`
 	Rates    *rates               `json:"rates,omitempty"`
 	Running  []*dts.Task          `json:"running"`
@@ -43,11 +44,12 @@ type upNext struct {
 
 // watcher looks at a server again and again.
 type watcher struct {
-	l     *link
-	now   func() time.Time
-	looks []*figures // of the last minute, the oldest first
-	next  []upNext
-	read  time.Time // when next was read
+	l       *link
+	now     func() time.Time
+	looks   []*figures // of the last minute, the oldest first
+	process string     // that they are figures of
+	next    []upNext
+	asked   time.Time // when next was read
 }
 
 // watch is `dts status --watch`.
@@ -103,46 +105,79 @@ func (a *app) watchJSON(ctx context.Context, w *watcher, seen *watched, every ti
 	}
 }
 
-// look asks the server for everything, within statusWithin for each answer. What a token may not see stays empty.
+// look asks the server for everything, within statusWithin for each answer. A server whose database does not answer still
+// says how it is.
 func (w *watcher) look(ctx context.Context) (*watched, error) {
 	s, err := w.l.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	seen := &watched{At: dts.Micros(w.now()), Status: s}
-	if seen.Counts, err = w.l.Counts(ctx); err != nil {
-		return nil, err
+	seen := &watched{At: dts.Micros(w.now()), Status: s, Running: []*dts.Task{}, Next: []upNext{}, Queues: []*dts.Queue{}, Failures: []*dts.Task{}}
+	if err := w.read(ctx, seen); err != nil {
+		if ctx.Err() != nil || noServer(err) {
+			return nil, err
+		}
+		text, _ := verdict(err)
+		seen.Error = oneLine(text)
+	}
+	return seen, nil
+}
+
+// after is what is known after a look, and one before it: where the tasks could not be read, those that were seen last.
+func (seen *watched) after(before *watched) *watched {
+	if seen.Error == "" {
+		return seen
+	}
+	last := *before
+	last.At, last.Status, last.Error = seen.At, seen.Status, seen.Error
+	return &last
+}
+
+// read asks for what the database has. What a token may not see stays empty.
+func (w *watcher) read(ctx context.Context, seen *watched) error {
+	counts, err := w.l.Counts(ctx)
+	if err != nil {
+		return err
 	}
 	running, err := w.l.Tasks(ctx, dts.TaskFilter{Statuses: []dts.Status{dts.Running}, Limit: watchRows})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	seen.Running = running.Items
-	slices.SortStableFunc(seen.Running, func(x, y *dts.Task) int { return startOf(x).Compare(startOf(y)) })
+	slices.SortStableFunc(running.Items, func(x, y *dts.Task) int { return startOf(x).Compare(startOf(y)) })
 	failed, err := w.l.Tasks(ctx, dts.TaskFilter{Statuses: []dts.Status{dts.Failed}, Limit: watchFailed})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	seen.Failures = failed.Items
-	slices.SortStableFunc(seen.Failures, func(x, y *dts.Task) int { return y.CompletedAt.Compare(x.CompletedAt) })
-	if seen.Queues, err = w.l.Queues(ctx); err != nil {
-		return nil, err
+	slices.SortStableFunc(failed.Items, func(x, y *dts.Task) int { return y.CompletedAt.Compare(x.CompletedAt) })
+	queues, err := w.l.Queues(ctx)
+	if err != nil {
+		return err
 	}
-	if seen.Next, err = w.upNext(ctx, s.Now); err != nil {
-		return nil, err
+	next, err := w.upNext(ctx, seen.Status.Now)
+	if err != nil {
+		return err
 	}
-	seen.Rates, err = w.rates(ctx)
-	if e, ok := errors.AsType[*dts.Error](err); ok && (e.Code == dts.ErrForbidden || e.Code == dts.ErrUnauthorized) {
-		err = nil // a token that may not read the metrics
+	rates, err := w.rates(ctx, seen.Status)
+	if e, ok := errors.AsType[*dts.Error](err); err != nil && (!ok || e.Code != dts.ErrForbidden && e.Code != dts.ErrUnauthorized) { // else it may not read the metrics
+		return err
 	}
-	return seen, err
+	seen.Counts, seen.Running, seen.Failures, seen.Queues, seen.Next, seen.Rates = counts, running.Items, failed.Items, queues, next, rates
+	return nil
 }
 
-// rates looks at the metrics and compares them with the oldest ones of the last minute.
-func (w *watcher) rates(ctx context.Context) (*rates, error) {
+// rates looks at the metrics and compares them with those of before.
+func (w *watcher) rates(ctx context.Context, s *dts.SchedulerStatus) (*rates, error) {
 	f, err := readFigures(ctx, w.l, w.now())
 	if err != nil {
 		return nil, err
+	}
+	return w.compare(f, s.Node+" "+s.StartedAt.String()), nil
+}
+
+// compare compares the figures of a process with the oldest ones of the last minute that it told.
+func (w *watcher) compare(f *figures, process string) *rates {
+	if process != w.process {
+		w.looks, w.process = nil, process // the server was started anew, or another one answers
 	}
 	w.looks = append(w.looks, f)
 	for len(w.looks) > 2 && f.at.Sub(w.looks[1].at) >= watchWindow {
@@ -150,9 +185,9 @@ func (w *watcher) rates(ctx context.Context) (*rates, error) {
 	}
 	r := f.since(w.looks[0])
 	if r == nil {
-		w.looks = []*figures{f} // the server was started anew, or the clock set
+		w.looks = []*figures{f} // the clock was set
 	}
-	return r, nil
+	return r
 }
 
 // upNext returns what is due next: of the recurring tasks, and of tasks that wait for a time. It reads them every few
@@ -160,7 +195,7 @@ func (w *watcher) rates(ctx context.Context) (*rates, error) {
 func (w *watcher) upNext(ctx context.Context, now time.Time) ([]upNext, error) {
 	passed := func(n upNext) bool { return now.Sub(n.At) > justNow }
 	begun := func(n upNext) bool { return n.At.Before(now) }
-	age := now.Sub(w.read).Abs()
+	age := now.Sub(w.asked).Abs()
 	if age < 2*time.Second || age < 5*time.Second && !slices.ContainsFunc(w.next, begun) {
 		w.next = slices.DeleteFunc(slices.Clone(w.next), passed)
 		return w.next, nil
@@ -190,7 +225,7 @@ func (w *watcher) upNext(ctx context.Context, now time.Time) ([]upNext, error) {
 	}
 	list = slices.DeleteFunc(list, passed)
 	slices.SortStableFunc(list, func(x, y upNext) int { return x.At.Compare(y.At) })
-	w.next, w.read = list[:min(len(list), watchRows)], now
+	w.next, w.asked = list[:min(len(list), watchRows)], now
 	return w.next, nil
 }
 

@@ -47,6 +47,21 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// A server that was started anew counts from nothing, and soon has counted more than the one before: the two are not compared.
+func TestRatesOverRestart(t *testing.T) {
+	w := &watcher{}
+	w.compare(exampleFigures(t, ago(20*time.Second), "3", "3", "3"), "first")
+	if r := w.compare(exampleFigures(t, ago(10*time.Second), "23", "3", "23"), "first"); r == nil || r.Started != 2 {
+		t.Errorf("%+v", r)
+	}
+	if r := w.compare(exampleFigures(t, ago(5*time.Second), "10", "10", "10"), "second"); r != nil {
+		t.Errorf("over a restart: %+v", r)
+	}
+	if r := w.compare(exampleFigures(t, goldenNow, "15", "10", "15"), "second"); r == nil || r.Started != 1 || r.Seconds != 5 {
+		t.Errorf("after it: %+v", r)
+	}
+}
+
 func TestWatchFrame(t *testing.T) {
 	tasks := exampleTasks()
 	s := &dts.SchedulerStatus{Node: "n1", Version: "1.2.3", StartedAt: ago(50 * time.Hour), Now: goldenNow, Ready: true, LagUS: 2_500_000,
@@ -76,11 +91,17 @@ func TestWatchFrame(t *testing.T) {
 		many.Status = &down
 		show(a, a.frame(&many, "", 60, 24))
 		show(a, a.frame(seen, "since 12:00: no dts server listens there", 40, 6))
+		wide := *tasks[0]
+		wide.Name = strings.Repeat("生命", 20)
+		many.Running = append([]*dts.Task{&wide}, many.Running...)
+		show(a, a.frame(&many, "", 40, 10))
+		unread := (&watched{At: goldenNow, Status: &down, Error: "the database does not answer"}).after(seen)
+		show(a, a.frame(unread, "", 80, 24))
 	})
-	for _, size := range [][2]int{{80, 24}, {20, 10}, {1, 1}, {200, 2}} {
+	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 10}, {1, 1}, {200, 2}, {3, 3}, {30, 0}} {
 		a := &app{loc: time.UTC, colour: true, now: func() time.Time { return goldenNow }}
 		lines := a.frame(seen, "", size[0], size[1])
-		if len(lines) != size[1] {
+		if len(lines) != max(size[1], 1) {
 			t.Errorf("%v: %d lines", size, len(lines))
 		}
 		for _, l := range lines {

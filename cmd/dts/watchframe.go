@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +16,17 @@ import (
 // there is nothing newer; "" when there is.
 func (a *app) frame(seen *watched, lost string, columns, rows int) []string {
 	now := seen.Status.Now.Add(max(a.now().Sub(seen.At), 0)) // by the server's clock
-	lines := a.frameHead(seen, lost, now)
+	head, facts := a.frameHead(seen, lost, now)
+	lines := append(head, facts[:min(len(facts), max(rows/3-len(head), 0))]...)
+	names := min(max(columns*3/8, 12), nameWidth)
 	sections := []section{
-		{"RUNNING", a.runningLines(seen, now), "nothing runs"},
-		{"NEXT", a.upNextLines(seen, now), "nothing is due"},
-		{"QUEUES", a.queueLines(seen), "no queue has tasks that run or wait"},
-		{"FAILED LAST", a.failureLines(seen, now), "no dead letters"},
+		{"RUNNING", a.runningLines(seen, now, names), "nothing runs"},
+		{"NEXT", a.upNextLines(seen, now, names), "nothing is due"},
+		{"QUEUES", a.queueLines(seen, names), "no queue has tasks that run or wait"},
+		{"FAILED LAST", a.failureLines(seen, now, names), "no dead letters"},
 	}
 	room := rows - len(lines) - 1 // the last line says how to end it
+	sections = fitting(sections, room)
 	for i, shown := range share(sections, room) {
 		lines = append(lines, a.sectionLines(&sections[i], shown)...)
 	}
@@ -49,8 +53,8 @@ func snip(line string, columns int) string {
 	return cut
 }
 
-// frameHead is the part above the lists.
-func (a *app) frameHead(seen *watched, lost string, now time.Time) []string {
+// frameHead is the part above the lists: how the server is, and facts that a small screen has no room for.
+func (a *app) frameHead(seen *watched, lost string, now time.Time) (head, facts []string) {
 	s := seen.Status
 	state := a.paint("ready", color.FgGreen)
 	switch {
@@ -61,16 +65,25 @@ func (a *app) frameHead(seen *watched, lost string, now time.Time) []string {
 	case !s.Ready:
 		state = a.paint("not ready", color.FgRed)
 	}
-	lines := []string{fmt.Sprintf("%s  %s  up %s  %s", a.bold("dts "+clean(s.Version)), state,
+	head = []string{fmt.Sprintf("%s  %s  up %s  %s", a.bold("dts "+clean(s.Version)), state,
 		distance(now.Sub(s.StartedAt).Truncate(time.Second)), a.dim(clock(now, a.loc)))}
+	trouble := func(text string) { head = append(head, "  "+a.paint(oneLine(text), color.FgRed)) }
 	if lost != "" {
-		lines = append(lines, "  "+a.paint(oneLine(lost), color.FgRed))
+		trouble(lost)
 	} else {
 		for _, why := range s.NotReady {
-			lines = append(lines, "  "+a.paint(oneLine(why), color.FgRed))
+			trouble(why)
+		}
+		if seen.Error != "" {
+			trouble("the tasks could not be read: " + seen.Error)
+		}
+		if s.Clock != nil {
+			for _, alert := range s.Clock.Alerts {
+				trouble(alert)
+			}
 		}
 	}
-	fact := func(name, value string) { lines = append(lines, fmt.Sprintf("  %-9s %s", name, value)) }
+	fact := func(name, value string) { facts = append(facts, fmt.Sprintf("  %-9s %s", name, value)) }
 	if n := seen.Counts; n != nil {
 		failed := fmt.Sprintf("%d failed", n.Failed)
 		if n.Failed > 0 {
@@ -102,12 +115,7 @@ func (a *app) frameHead(seen *watched, lost string, now time.Time) []string {
 		lag = a.paint("the oldest due task waits for "+span(time.Duration(s.LagUS)*time.Microsecond), color.FgYellow)
 	}
 	fact("Lag", lag)
-	if c := s.Clock; c != nil {
-		for _, alert := range c.Alerts {
-			fact("Clock", a.paint(oneLine(alert), color.FgRed))
-		}
-	}
-	return lines
+	return head, facts
 }
 
 func (a *app) ratesText(r *rates) string {
@@ -144,6 +152,21 @@ type section struct {
 	none  string // what stands there when it is empty
 }
 
+// fitting leaves out what there is no room for, so that of each of the others a line can be seen: first the last of those that are
+// empty, then the last.
+func fitting(list []section, room int) []section {
+	for len(list) > max(room/3, 0) {
+		out := len(list) - 1
+		for i := range list {
+			if len(list[i].lines) == 0 {
+				out = i
+			}
+		}
+		list = slices.Delete(list, out, out+1)
+	}
+	return list
+}
+
 // share says how many lines of each section there is room for, a title and an empty line for each taken off: each gets the same,
 // and what one does not need goes to the others.
 func share(list []section, room int) []int {
@@ -168,9 +191,6 @@ func (a *app) sectionLines(s *section, shown int) []string {
 		title += fmt.Sprintf("  (%d more)", n)
 	}
 	lines := []string{"", a.bold(title)}
-	if shown == 0 {
-		return lines
-	}
 	if len(s.lines) == 0 {
 		return append(lines, "  "+a.dim(s.none))
 	}
@@ -203,33 +223,33 @@ func columnsOf(rows [][]string) []string {
 	return lines
 }
 
-const nameWidth = 40
+const nameWidth = 40 // columns of a name, on a wide screen
 
-func (a *app) runningLines(seen *watched, now time.Time) []string {
+func (a *app) runningLines(seen *watched, now time.Time, names int) []string {
 	rows := make([][]string, len(seen.Running))
 	for i, t := range seen.Running {
 		try := ""
 		if t.Attempts > 1 {
 			try = fmt.Sprintf("attempt %d", t.Attempts)
 		}
-		rows[i] = []string{a.paint(distance(max(now.Sub(startOf(t)), 0)), color.FgCyan), clip(displayName(&t.Spec), nameWidth), clean(t.Queue), a.dim(t.ID), try}
+		rows[i] = []string{a.paint(distance(max(now.Sub(startOf(t)), 0)), color.FgCyan), snip(displayName(&t.Spec), names), clean(t.Queue), a.dim(t.ID), try}
 	}
 	return columnsOf(rows)
 }
 
-func (a *app) upNextLines(seen *watched, now time.Time) []string {
+func (a *app) upNextLines(seen *watched, now time.Time, names int) []string {
 	rows := make([][]string, 0, len(seen.Next))
 	for _, n := range seen.Next {
 		when := "now"
 		if n.At.After(now) {
 			when = relative(n.At, now)
 		}
-		rows = append(rows, []string{when, clip(clean(n.Name), nameWidth), clean(n.Queue), a.dim(clock(n.At, a.loc))})
+		rows = append(rows, []string{when, snip(clean(n.Name), names), clean(n.Queue), a.dim(clock(n.At, a.loc))})
 	}
 	return columnsOf(rows)
 }
 
-func (a *app) queueLines(seen *watched) []string {
+func (a *app) queueLines(seen *watched, names int) []string {
 	var rows [][]string
 	for _, q := range seen.Queues {
 		if q.Running == 0 && q.Waiting == 0 && !q.Paused {
@@ -247,15 +267,15 @@ func (a *app) queueLines(seen *watched) []string {
 		if q.Concurrency > 0 {
 			runs = fmt.Sprintf("%d of %d running", q.Running, q.Concurrency)
 		}
-		rows = append(rows, []string{clip(clean(q.Name), nameWidth), runs, waits, state})
+		rows = append(rows, []string{snip(clean(q.Name), names), runs, waits, state})
 	}
 	return columnsOf(rows)
 }
 
-func (a *app) failureLines(seen *watched, now time.Time) []string {
+func (a *app) failureLines(seen *watched, now time.Time, names int) []string {
 	rows := make([][]string, len(seen.Failures))
 	for i, t := range seen.Failures {
-		rows[i] = []string{relative(t.CompletedAt, now), clip(displayName(&t.Spec), nameWidth), a.paint(lastError(t), color.FgRed)}
+		rows[i] = []string{relative(t.CompletedAt, now), snip(displayName(&t.Spec), names), a.paint(lastError(t), color.FgRed)}
 	}
 	return columnsOf(rows)
 }

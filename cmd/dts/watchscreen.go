@@ -14,11 +14,11 @@ import (
 
 // What a terminal obeys: see ctlseqs of xterm.
 const (
-	screenOn   = "\x1b[?1049h\x1b[?25l" // the other screen, without a cursor
-	screenOff  = "\x1b[?25h\x1b[?1049l"
+	screenOn   = "\x1b[?1049h\x1b[?25l\x1b[?7l" // the other screen, without a cursor, and what is too wide is cut off
+	screenOff  = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	screenHome = "\x1b[H"
-	lineRest   = "\x1b[K" // empties what is behind the cursor in its line
-	screenRest = "\x1b[J" // and below it
+	emptyLine  = "\x1b[2K"
+	screenRest = "\x1b[J" // empties what is below the cursor
 )
 
 // watchScreen shows what it sees until q, Ctrl-C or a signal, and leaves the terminal as it was.
@@ -50,7 +50,7 @@ func (a *app) watchScreen(ctx context.Context, w *watcher, seen *watched, every 
 			return nil
 		case k := <-looks:
 			if k.err == nil {
-				seen, lost = k.seen, ""
+				seen, lost = k.seen.after(seen), ""
 			} else {
 				text, _ := verdict(hangs(k.err))
 				lost = "since " + clock(seen.At, a.loc) + ": " + text
@@ -100,7 +100,7 @@ func (a *app) draw(seen *watched, lost string) {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
-		b.WriteString(line + lineRest)
+		b.WriteString(emptyLine + line) // emptied first: behind a full line the cursor still stands on its last letter
 	}
 	b.WriteString(screenRest)
 	fmt.Fprint(a.out, b.String())
