@@ -162,7 +162,7 @@ type Task struct {
 	RecurringTaskID string `json:"recurring_task_id,omitempty"`
 	Origin          Origin `json:"origin,omitempty" doc:"why this occurrence exists"`
 	PlanVersion     int64  `json:"-"`
-	Moved           bool   `json:"moved,omitempty" doc:"an occurrence whose time was changed by hand"`
+	Moved           bool   `json:"moved,omitempty" doc:"an occurrence whose time was changed by hand, or of a PING by a report"`
 
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	RequestHash    string `json:"-"` // of the request that carried the idempotency key

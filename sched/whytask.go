@@ -168,7 +168,9 @@ func (f *taskFacts) notYet() string {
 	t := f.t
 	text := fmt.Sprintf("it is not due before %s, %s", f.say(t.RunAt), away(t.RunAt, f.now))
 	switch {
-	case t.TargetType == dts.Ping && t.Moved && !t.RunAt.Equal(t.ScheduledAt.Add(graceOf(t))):
+	case t.TargetType == dts.Ping && t.Moved && t.RunAt.Equal(t.ScheduledAt.Add(graceOf(t))):
+		text = fmt.Sprintf("its job has reported that it went well, before the instant of %s; that counts at %s, %s, unless it reports a failure until then", f.say(t.ScheduledAt), f.say(t.RunAt), away(t.RunAt, f.now))
+	case t.TargetType == dts.Ping && t.Moved:
 		text = fmt.Sprintf("its job has reported its start, and must report its end by %s, %s", f.say(t.RunAt), away(t.RunAt, f.now))
 	case t.TargetType == dts.Ping:
 		text = fmt.Sprintf("its job, which dts does not run, is expected at %s, and must report by %s, %s", f.say(t.ScheduledAt), f.say(t.RunAt), away(t.RunAt, f.now))

@@ -79,9 +79,8 @@ func (p *pingReports) act(ctx context.Context, t *dts.Task, rec *dts.PingRecord)
 	case start && target.MaxRuntime() > 0:
 		err = judgeAt(rec.ReceivedAt.Add(target.MaxRuntime()))
 	case rec.Kind == dts.PingSuccess && rec.ReceivedAt.Before(t.ScheduledAt): // it may still fail, if it comes again
-		if end := t.ScheduledAt.Add(target.Grace()); !t.RunAt.Equal(end) { // its start has moved it
-			err = judgeAt(end)
-		}
+		// At the end of the grace also if its start has moved it, if no server runs then, or if the schedule changes.
+		err = judgeAt(t.ScheduledAt.Add(target.Grace()))
 	case start:
 		return nil
 	default:

@@ -265,6 +265,29 @@ func TestPingsMaxRuntime(t *testing.T) {
 	})
 }
 
+// What was reported in time counts, although no server ran when it was to be judged, and although the schedule has been changed.
+func TestPingsEarlyAndDown(t *testing.T) {
+	inPingWorld(t, "2000-01-01 00:00:00", func(w *pingWorld) {
+		r := w.expect(daily("600", "0 3 * * *"))
+		w.at("2000-01-01 02:58:00")
+		w.ping(r, dts.PingSuccess, "12 files")
+		w.stop()
+		w.at("2000-01-01 03:30:00")
+		w.start()
+		w.at("2000-01-01 03:30:05")
+		w.wants(r, "01-01 03:00 SUCCESS 0s")
+
+		w.at("2000-01-02 02:58:00")
+		w.ping(r, dts.PingSuccess, "")
+		cron := "0 4 * * *"
+		if _, err := w.s.ModifyRecurring(context.Background(), dts.DefaultTenant, r.ID, dts.RecurringPatch{Cron: &cron}); err != nil {
+			t.Fatal(err)
+		}
+		w.at("2000-01-02 04:10:01")
+		w.wants(r, "01-01 03:00 SUCCESS 0s", "01-02 03:00 SUCCESS 0s", "01-02 04:00 FAILED no ping came by 2000-01-02 04:10:00 UTC")
+	})
+}
+
 // The clock of an hourly job's machine is three seconds ahead, and the job takes two: its start gives it hours, and its end, which
 // is before its instant, takes them back, so that what comes an hour later is not taken for its own.
 func TestPingsMaxRuntimeOfEarlyJob(t *testing.T) {

@@ -36,6 +36,10 @@ func TestPings(t *testing.T) {
 		t.Errorf("a report takes %d bytes of the page", n)
 	}
 	d.row("no run").want("start")
+	run := dts.Task{Spec: spec, Origin: dts.OriginSchedule, Moved: true} // by its ping, which let it be judged at once
+	if got := originText(&run); got != "" {
+		t.Errorf("its origin is %q", got)
+	}
 }
 
 // TestPingRun: the page of a run says when its job had to report and what came, and nothing of attempts that dts did not make.

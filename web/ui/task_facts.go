@@ -139,7 +139,7 @@ func originText(t *dts.Task) string {
 	case dts.OriginBackfill:
 		s = "backfill"
 	}
-	if t.Moved {
+	if t.Moved && t.TargetType != dts.Ping { // which its job's reports move
 		s = strings.TrimPrefix(s+", moved by hand", ", ")
 	}
 	return s
