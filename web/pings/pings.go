@@ -124,8 +124,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Source = source(r.RemoteAddr)
 	err := h.Reports.Report(r.Context(), id, p)
-	if dts.CodeOf(err) == dts.ErrNotFound {
+	switch dts.CodeOf(err) {
+	case dts.ErrNotFound:
 		return errNotFound
+	case dts.ErrFull: // what curl --retry tries again: the server makes room within seconds, if it can
+		return api.WithStatus(http.StatusServiceUnavailable, err)
 	}
 	return err
 }

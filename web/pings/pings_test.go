@@ -157,7 +157,7 @@ func TestNotKept(t *testing.T) {
 		status int
 	}{
 		{dts.Errorf(dts.ErrNotFound, "gone"), 404}, {dts.Errorf(dts.ErrUnavailable, "the database does not answer"), 503},
-		{dts.Errorf(dts.ErrFull, "the disk is full"), 507}, {context.DeadlineExceeded, 500},
+		{dts.Errorf(dts.ErrFull, "the disk is full"), 503}, {context.DeadlineExceeded, 500},
 	} {
 		var log strings.Builder
 		h := pings.New(pings.Options{Reports: &reports{err: x.err}, Keys: keys, Log: slog.New(slog.NewTextHandler(&log, nil))})
