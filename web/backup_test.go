@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dts"
 	"dts/web"
@@ -107,5 +108,30 @@ func TestBackup(t *testing.T) {
 	none := start(t, nil)
 	if status, _, body := none.call(t, "GET", "/backup", ""); status != http.StatusConflict {
 		t.Errorf("where there can be none: %d %s", status, body)
+	}
+}
+
+// TestBackupStop: one who fetches a backup and does not read on does not keep the server from stopping.
+func TestBackupStop(t *testing.T) {
+	f := &fakeBackups{text: strings.Repeat("some pages ", 5_000_000), closed: make(chan struct{}, 1)}
+	s := start(t, func(o *web.Options) { o.API.Backups = f })
+	c, err := client.New(client.Options{Socket: s.socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b, err := c.Backup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	<-f.closed
+	if _, err := io.ReadAll(b); err == nil || !strings.Contains(err.Error(), "the backup broke off after") {
+		t.Errorf("a part was taken for a whole: %v", err)
 	}
 }

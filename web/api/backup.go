@@ -40,6 +40,7 @@ func (h *Handler) backup(c *call, w http.ResponseWriter) error {
 	}
 	ctx, cancel := context.WithCancel(c)
 	defer cancel()
+	rc := http.NewResponseController(w)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -47,6 +48,7 @@ func (h *Handler) backup(c *call, w http.ResponseWriter) error {
 		case <-ctx.Done():
 		case <-h.Stopping:
 			cancel()
+			rc.SetWriteDeadline(time.Now()) // a slow reader does not keep the server from stopping
 		}
 	}()
 	defer func() { cancel(); <-stopped }()
@@ -61,13 +63,15 @@ func (h *Handler) backup(c *call, w http.ResponseWriter) error {
 	header.Set("Content-Disposition", `attachment; filename="dts-`+h.Now().UTC().Format("20060102T150405Z")+`.db"`)
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	rc := http.NewResponseController(w)
 	rc.SetReadDeadline(time.Time{}) // the server's limits are for requests that end soon
 	buf := make([]byte, backupChunk)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
 			rc.SetWriteDeadline(time.Now().Add(backupWait))
+			if ctx.Err() != nil { // the server stops, or the caller is gone; looked at after the deadline was moved
+				panic(http.ErrAbortHandler)
+			}
 			if _, err := w.Write(buf[:n]); err != nil {
 				return nil // the caller is gone
 			}
