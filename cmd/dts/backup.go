@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -65,7 +66,12 @@ func (a *app) backup(c *cli.Context) error {
 		lowerPriority()
 	}
 	if toOutput {
-		return a.fetchBackup(c.Context, l, a.out, func(int64) error { return nil })
+		bar := &backupBar{app: a}
+		defer bar.clear()
+		return a.fetchBackup(c.Context, l, io.MultiWriter(a.out, bar), func(n int64) error {
+			bar.begin(n)
+			return nil
+		})
 	}
 	start := a.now()
 	to, err := createBackup(file, c.Bool("force"))
@@ -80,7 +86,7 @@ func (a *app) backup(c *cli.Context) error {
 		return roomFor(filepath.Dir(to.path), n)
 	})
 	if err == nil {
-		bar.clear()
+		bar.checking()
 		result.Held, err = to.finish(c.Context)
 	}
 	bar.clear()
@@ -126,6 +132,9 @@ type onlyWriter struct{ io.Writer }
 // backUpOffline reads the database of a data directory that no server holds.
 func backUpOffline(ctx context.Context, l *link, w io.Writer, begun func(size int64) error) error {
 	path := filepath.Join(l.dataDir, databaseFile)
+	if err := checkNotEmptied(path); err != nil {
+		return err
+	}
 	if !exists(path) {
 		if exists(filepath.Join(l.dataDir, rqliteFile)) {
 			return errBackupRqlite
@@ -139,10 +148,7 @@ func backUpOffline(ctx context.Context, l *link, w io.Writer, begun func(size in
 	if err != nil {
 		return err
 	}
-	if err = checkNotEmptied(path); err == nil {
-		err = sqlite.BackupFile(ctx, path, w, begun)
-	}
-	return errors.Join(err, lock.Close())
+	return errors.Join(sqlite.BackupFile(ctx, path, w, begun), lock.Close())
 }
 
 // backupBar shows how far a backup is, where someone looks.
@@ -155,13 +161,21 @@ type backupBar struct {
 // backupBarFrom is from how many bytes on a backup is worth a bar.
 const backupBarFrom = 16 << 20
 
+// backupBarWidth is how many columns it needs with all of its figures.
+const backupBarWidth = 50
+
 func (b *backupBar) begin(size int64) {
-	if !b.app.terminal || b.quiet || size < backupBarFrom {
+	f, ok := b.app.err.(*os.File)
+	if !ok || b.quiet || size < backupBarFrom {
 		return
 	}
-	b.bar = progressbar.NewOptions64(size, progressbar.OptionSetWriter(b.app.err), progressbar.OptionSetDescription("backing up"),
-		progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionSetWidth(30),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	if width, _, err := term.GetSize(int(f.Fd())); err != nil || width > 0 && width < backupBarWidth {
+		return // no terminal, or one on which it would wrap and leave its pieces behind
+	}
+	b.bar = progressbar.NewOptions64(size, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription("backing up"),
+		progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionShowCount(), progressbar.OptionShowTotalBytes(true),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(30),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetRenderBlankState(true))
 }
 
 // Write implements io.Writer: the bar moves by as much.
@@ -172,9 +186,20 @@ func (b *backupBar) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// checking says that all of it is written, and now is read again.
+func (b *backupBar) checking() {
+	if b.bar != nil {
+		_ = b.bar.Clear()
+		fmt.Fprint(b.app.err, checkingText)
+	}
+}
+
+const checkingText = "checking the backup …"
+
 func (b *backupBar) clear() {
 	if b.bar != nil {
-		_ = b.bar.Finish()
+		_ = b.bar.Clear()
+		fmt.Fprint(b.app.err, "\r"+strings.Repeat(" ", len([]rune(checkingText)))+"\r")
 		b.bar = nil
 	}
 }

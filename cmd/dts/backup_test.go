@@ -180,6 +180,46 @@ func TestBackupFile(t *testing.T) {
 	}
 }
 
+// TestBackupOverData: no backup takes the place of a database in use, nor of what belongs to it.
+func TestBackupOverData(t *testing.T) {
+	data, elsewhere := t.TempDir(), t.TempDir()
+	link := filepath.Join(elsewhere, "link")
+	used := filepath.Join(elsewhere, "used.db")
+	if err := errors.Join(os.WriteFile(filepath.Join(data, sqlite.LockFile), nil, 0o600), os.WriteFile(filepath.Join(data, databaseFile), nil, 0o600), os.Symlink(data, link),
+		os.WriteFile(used, nil, 0o600), os.WriteFile(used+"-wal", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	bad := []string{used}
+	for _, name := range []string{databaseFile, "dts.db-wal", "dts.db-journal", "dts.db.restore", "admin.token", "node-id"} {
+		bad = append(bad, filepath.Join(data, name), filepath.Join(link, name))
+	}
+	for _, path := range bad {
+		if b, err := createBackup(path, true); err == nil {
+			t.Errorf("%s would be replaced", path)
+			b.discard()
+		}
+	}
+	b, err := createBackup(filepath.Join(data, "mine.db"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.discard()
+}
+
+// TestBackupPartOfOther: a file that another user has put where the backup is to be written would let them read it.
+func TestBackupPartOfOther(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	path := filepath.Join(t.TempDir(), "b.db")
+	if err := errors.Join(os.WriteFile(path+partSuffix, nil, 0o666), os.Chown(path+partSuffix, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := createBackup(path, false); err == nil || !strings.Contains(err.Error(), "belongs to user 65534") {
+		t.Errorf("%v", err)
+	}
+}
+
 // newDatabase opens a database with the schema of dts.
 func newDatabase(t *testing.T) *sqlite.DB {
 	t.Helper()

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"dts/store"
@@ -53,6 +55,9 @@ func createBackup(path string, force bool) (*backupFile, error) {
 
 // free refuses a name that is in use.
 func (b *backupFile) free() error {
+	if ofDataDir(b.path) {
+		return usagef("%s is a name that the data directory needs itself; give another directory", b.path)
+	}
 	info, err := os.Lstat(b.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -65,8 +70,19 @@ func (b *backupFile) free() error {
 		return usagef("%s is there, and is no ordinary file; give another name", b.path)
 	case !b.force:
 		return failf("%s exists already; give another name, or --force to replace it", b.path)
+	case exists(b.path+"-wal") || exists(b.path+"-journal"):
+		return failf("%s is a database in use: it has a log beside it; give another name", b.path)
 	}
 	return nil
+}
+
+// ofDataDir reports whether a path is that of a file which a server has in its data directory, or may look for there.
+func ofDataDir(path string) bool {
+	dir, name := filepath.Split(path)
+	if !exists(filepath.Join(dir, sqlite.LockFile)) {
+		return false
+	}
+	return strings.HasPrefix(name, databaseFile) || slices.Contains([]string{sqlite.LockFile, adminTokenFile, nodeIDFile, rqliteFile, ballastFile}, name)
 }
 
 // own makes sure that nobody else writes the file, and empties it. The lock ends with the process, however it ends.
@@ -86,6 +102,9 @@ func (b *backupFile) own(f *os.File, part string) error {
 	}
 	if !mine.Mode().IsRegular() {
 		return usagef("%s is there, and is no ordinary file; remove it", part)
+	}
+	if uid := uidOf(mine); uid != uint32(os.Geteuid()) {
+		return failf("%s is there and belongs to user %d, who could read the backup; remove it", part, uid)
 	}
 	return errors.Join(f.Chmod(0o600), f.Truncate(0))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"dts"
 	"dts/store/sqlite"
@@ -49,10 +50,8 @@ func (b *backups) Backup(ctx context.Context) (io.ReadCloser, int64, error) {
 	if b.file == nil {
 		return nil, 0, errBackupRqlite
 	}
-	select {
-	case b.fetched <- struct{}{}:
-	default:
-		return nil, 0, errBackupBusy
+	if err := b.turn(ctx); err != nil {
+		return nil, 0, err
 	}
 	s, err := newSpool(b.dir)
 	if err != nil {
@@ -76,11 +75,33 @@ func (b *backups) Backup(ctx context.Context) (io.ReadCloser, int64, error) {
 	case n := <-size:
 		return s, n, nil
 	case <-s.ended:
+		if s.err == nil { // a small database is copied before anyone looks here
+			return s, <-size, nil
+		}
 		err := s.err
 		s.Close()
 		return nil, 0, err
 	}
 }
+
+// turn takes the one place for a backup that is fetched. Who has just got the last byte of one may ask for the next
+// while the server still closes the first.
+func (b *backups) turn(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, fetchTurn)
+	defer cancel()
+	select {
+	case b.fetched <- struct{}{}:
+		return nil
+	case <-soon.Done():
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errBackupBusy
+}
+
+// fetchTurn is how long a fetch waits for one before it to be over.
+const fetchTurn = 2 * time.Second
 
 // roomFor refuses what does not fit into a directory's file system.
 func roomFor(dir string, need int64) error {

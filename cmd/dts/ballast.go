@@ -28,7 +28,7 @@ const (
 )
 
 func newBallast(dir string, log *slog.Logger) *ballast {
-	return &ballast{path: filepath.Join(dir, "ballast"), log: log}
+	return &ballast{path: filepath.Join(dir, ballastFile), log: log}
 }
 
 // release gives the room to those who need it.

@@ -75,7 +75,7 @@ func (s *benchServer) raw(ctx context.Context) (*rawConn, error) {
 	if s.options.Listen == web.NoListen {
 		return dialRaw(ctx, "unix", socketPath(data), "dts", "")
 	}
-	token, err := os.ReadFile(filepath.Join(data, "admin.token"))
+	token, err := os.ReadFile(filepath.Join(data, adminTokenFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the server's token: %w", err)
 	}

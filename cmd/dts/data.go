@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,6 +23,9 @@ import (
 const (
 	databaseFile = "dts.db"
 	nodeIDFile   = "node-id"
+	ballastFile  = "ballast"
+	// adminTokenFile holds the token that the first start has made.
+	adminTokenFile = "admin.token"
 	// rqliteFile is there when the tasks of the directory are in an rqlite cluster, so that nobody begins a
 	// database of their own here by mistake.
 	rqliteFile = "rqlite"
@@ -116,9 +120,13 @@ func exists(path string) bool {
 }
 
 // checkNotEmptied refuses a database file without a byte in a directory that was in use: it is no new database,
-// something has emptied it. The node's id is made after the first database.
+// something has emptied it. The node's id is made after the first database. It also refuses what a restore has left
+// that was killed before the backup had its name: nobody who restores wants to begin with nothing.
 func checkNotEmptied(path string) error {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && exists(path+restoreSuffix) {
+		return fmt.Errorf("open database %s: a restore was interrupted and there is no database: run dts restore again; to begin without a task instead, remove %s", path, path+restoreSuffix)
+	}
 	if err != nil || info.Size() > 0 {
 		return nil // sqlite.Open says what is wrong
 	}

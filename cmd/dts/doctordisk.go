@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"io/fs"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +28,7 @@ func (d *doctor) checkDisk() {
 		return
 	}
 	d.room(int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize), int64(st.Ffree), int64(st.Files))
-	if d.status != nil && sizeOf(d.dir, "ballast") == 0 {
+	if d.status != nil && sizeOf(d.dir, ballastFile) == 0 {
 		d.report.warn("disk", "see that it does not fill again: keep less, or make more room", "the disk was full: the server has given up its reserve, and takes it back when %s are free", size(ballastFree))
 	}
 }
@@ -62,12 +59,15 @@ func (d *doctor) checkDatabase(ctx context.Context) (closeFile func()) {
 	r := d.report
 	path := filepath.Join(d.dir, databaseFile)
 	none := func() {}
-	if exists(filepath.Join(d.dir, rqliteFile)) || !exists(path) {
-		return none // the tasks are elsewhere, or there are none yet
+	if exists(filepath.Join(d.dir, rqliteFile)) {
+		return none // the tasks are elsewhere
 	}
 	if err := checkNotEmptied(path); err != nil {
 		r.problem("database", "restore a backup: see docs/operations.md", "%s", err)
 		return none
+	}
+	if !exists(path) {
+		return none // there are no tasks yet
 	}
 	if unix.Access(path, unix.R_OK) != nil {
 		const only = "only the server's user and root may read it"
@@ -128,8 +128,11 @@ func (d *doctor) unreadable(err error) {
 
 // openTasks makes the database the source of the tasks, where it is of this version.
 func (d *doctor) openTasks(ctx context.Context, db *sqlite.ReadOnly) {
-	have, err := db.SchemaVersion(ctx)
-	newest := newestMigration()
+	newest, err := migrations.Latest()
+	var have int64
+	if err == nil {
+		have, err = db.SchemaVersion(ctx)
+	}
 	switch {
 	case err != nil:
 		d.unreadable(err)
@@ -140,18 +143,6 @@ func (d *doctor) openTasks(ctx context.Context, db *sqlite.ReadOnly) {
 	default:
 		d.source = &fileSource{store.New(db, store.Options{}), d.app.now}
 	}
-}
-
-// newestMigration is the version of the schema that this program makes.
-func newestMigration() (newest int64) {
-	names, _ := fs.Glob(migrations.FS, "*.sql") // the pattern is right, and nothing else fails
-	for _, name := range names {
-		number, _, _ := strings.Cut(name, "_")
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			newest = max(newest, n)
-		}
-	}
-	return newest
 }
 
 // fileSource reads tasks from a database file.

@@ -73,7 +73,7 @@ func (d *doctor) stopped() {
 
 // lockOwner is the process that has a data directory, as its lock says.
 func lockOwner(dir string) string {
-	b, err := readFile(filepath.Join(dir, "dts.lock"))
+	b, err := readFile(filepath.Join(dir, sqlite.LockFile))
 	if pid, bad := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && bad == nil {
 		return strconv.Itoa(pid)
 	}

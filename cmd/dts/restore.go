@@ -114,7 +114,7 @@ func (a *app) restoreTo(ctx context.Context, r *restored, from *os.File, force b
 		return failf("%s holds the log of a database that is gone, %s-wal; give --force to put it aside", r.Data, path)
 	}
 	elsewhere := !exists(filepath.Join(r.Data, nodeIDFile))
-	part := path + ".restore"
+	part := path + restoreSuffix
 	if err := removeParts(part); err != nil { // of one that was killed: SQLite would apply its journal to this one
 		return err
 	}
@@ -206,6 +206,9 @@ func copyBackup(ctx context.Context, from *os.File, to string) error {
 	_, err = io.Copy(f, readerOf(ctx, from))
 	return errors.Join(err, ownedAs(f, filepath.Dir(to)), f.Sync(), f.Close())
 }
+
+// restoreSuffix is what the name of a database ends with until it is in place.
+const restoreSuffix = ".restore"
 
 // removeParts removes a database that is not in place yet, and its journal.
 func removeParts(part string) error {

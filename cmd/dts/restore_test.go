@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,5 +231,50 @@ func TestRestore(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(other, databaseFile)); !os.IsNotExist(err) {
 		t.Error(err, fs.ErrNotExist)
+	}
+}
+
+// TestRestoreInterrupted: a server does not begin with an empty database where a restore was killed before its end.
+func TestRestoreInterrupted(t *testing.T) {
+	t.Setenv("DTS_CONFIG", os.DevNull)
+	backup, dir := newBackup(t), t.TempDir()
+	path := filepath.Join(dir, databaseFile)
+	if err := os.WriteFile(path+restoreSuffix, nil, 0o600); err != nil { // as much of it as there was
+		t.Fatal(err)
+	}
+	if _, err := openDatabase(t.Context(), dir, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "a restore was interrupted") || exists(path) {
+		t.Errorf("a server began with nothing: %v", err)
+	}
+	if out, code := runRestore(backup, "--data", dir); code != 0 {
+		t.Fatalf("%d %s", code, out)
+	}
+	db, err := openDatabase(t.Context(), dir, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+}
+
+// TestRestoreByRoot: what root restores belongs to the user that the server runs as, the lock too.
+func TestRestoreByRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	t.Setenv("DTS_CONFIG", os.DevNull)
+	dir := t.TempDir()
+	if err := os.Chown(dir, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := runRestore(newBackup(t), "--data", dir); code != 0 {
+		t.Fatalf("%d %s", code, out)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v %v", entries, err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || uidOf(info) != 65534 {
+			t.Errorf("%s belongs to %d, %v", e.Name(), uidOf(info), err)
+		}
 	}
 }

@@ -31,7 +31,7 @@ var _ auth.Tokens = (*tokens)(nil)
 // adminToken reads the admin token, or makes it at the first start, and returns its hash. The file is the
 // token's only home: removing it and starting again revokes it.
 func adminToken(dir string) (hash string, err error) {
-	path := filepath.Join(dir, "admin.token")
+	path := filepath.Join(dir, adminTokenFile)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -15,7 +15,8 @@ import (
 // ErrLocked is matched by LockDir's error when another process holds the lock.
 var ErrLocked = errors.New("the data directory is in use")
 
-const lockFile = "dts.lock"
+// LockFile is the name of the lock in a data directory.
+const LockFile = "dts.lock"
 
 // DirLock is an exclusive lock on a data directory. The kernel releases it when the process ends,
 // however it ends.
@@ -24,7 +25,7 @@ type DirLock struct{ f *os.File }
 // LockDir takes flock(2) on <dir>/dts.lock and writes this process's id into it. It does not wait: if
 // another process holds the lock, the error matches ErrLocked and names it.
 func LockDir(dir string) (*DirLock, error) {
-	name := filepath.Join(dir, lockFile)
+	name := filepath.Join(dir, LockFile)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
@@ -42,7 +43,10 @@ func LockDir(dir string) (*DirLock, error) {
 		}
 		return nil, fmt.Errorf("%w: %s is locked by process %s", ErrLocked, dir, pid)
 	}
-	err = f.Truncate(0)
+	err = ownedAsDir(f, dir)
+	if err == nil {
+		err = f.Truncate(0)
+	}
 	if err == nil {
 		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
@@ -50,6 +54,22 @@ func LockDir(dir string) (*DirLock, error) {
 		return nil, errors.Join(fmt.Errorf("lock data directory: %w", err), f.Close())
 	}
 	return &DirLock{f}, nil
+}
+
+// ownedAsDir gives a lock that root has made to the owner of the directory: a server that runs as that user must be
+// able to take it later.
+func ownedAsDir(f *os.File, dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var d, l unix.Stat_t
+	if err := errors.Join(unix.Stat(dir, &d), unix.Fstat(int(f.Fd()), &l)); err != nil {
+		return err
+	}
+	if l.Uid != 0 || d.Uid == 0 {
+		return nil
+	}
+	return f.Chown(int(d.Uid), int(d.Gid))
 }
 
 func flock(f *os.File) error {

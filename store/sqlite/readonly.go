@@ -110,7 +110,7 @@ func (r *ReadOnly) Close() error { return r.db.Close() }
 
 // Held reports whether a process has the lock of a data directory: see LockDir.
 func Held(dir string) (bool, error) {
-	f, err := os.Open(filepath.Join(dir, lockFile))
+	f, err := os.Open(filepath.Join(dir, LockFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
