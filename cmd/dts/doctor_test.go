@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func (p *patient) RecurringTasks(context.Context, dts.RecurringFilter) (dts.Page
 
 func (p *patient) Tasks(_ context.Context, f dts.TaskFilter) (page dts.Page[*dts.Task], err error) {
 	for _, t := range p.tasks {
-		if f.RecurringTaskID == "" && t.Status == dts.Failed || t.RecurringTaskID == f.RecurringTaskID && len(page.Items) < f.Limit {
+		if f.RecurringTaskID == "" && t.Status == dts.Failed || t.RecurringTaskID == f.RecurringTaskID && slices.Contains(f.Statuses, t.Status) && len(page.Items) < f.Limit {
 			page.Items = append(page.Items, t)
 		}
 	}
@@ -144,6 +145,58 @@ func TestDoctorRoom(t *testing.T) {
 		d.room(test.free, test.total, test.inodes, test.all)
 		if f := d.report.Findings[0]; f.Level != test.want || !strings.Contains(f.Text, test.text) {
 			t.Errorf("%+v: %+v", test, f)
+		}
+	}
+}
+
+// TestDoctorBackups: backups that have not been made are noticed, whatever has kept them.
+func TestDoctorBackups(t *testing.T) {
+	daily := func(edit func(*dts.RecurringTask)) func(*dts.RecurringTask) {
+		return func(r *dts.RecurringTask) {
+			r.TargetType, r.TargetConfig, r.Cron, r.CreatedAt = dts.Backup, []byte(`{"dir":"/backup"}`), "30 3 * * *", ago(100*24*time.Hour)
+			if edit != nil {
+				edit(r)
+			}
+		}
+	}
+	ended := func(hoursAgo int, s dts.Status) func(int, *dts.Task) {
+		return func(_ int, t *dts.Task) { t.Status, t.CompletedAt = s, ago(time.Duration(hoursAgo)*time.Hour) }
+	}
+	a := &app{now: func() time.Time { return goldenNow }}
+	for what, tt := range map[string]struct {
+		edit  func(*dts.RecurringTask)
+		runs  int
+		run   func(int, *dts.Task)
+		level level
+		want  string
+	}{
+		"well":         {daily(nil), 1, ended(8, dts.Success), levelOK, "the last one was made 8h ago"},
+		"one missing":  {daily(nil), 1, ended(32, dts.Success), levelOK, "1d 8h ago"},
+		"two missing":  {daily(nil), 1, ended(56, dts.Success), levelWarning, "x: the last one was made 2d 8h ago"},
+		"failures":     {daily(nil), 2, ended(8, dts.Failed), levelWarning, "x: none since it was added, 100d ago"},
+		"new":          {daily(func(r *dts.RecurringTask) { r.CreatedAt = ago(time.Hour) }), 0, nil, levelOK, "none yet"},
+		"paused":       {daily(func(r *dts.RecurringTask) { r.Status, r.PausedAt = dts.Paused, ago(90*time.Hour) }), 1, ended(90, dts.Success), levelWarning, "it is paused"},
+		"rare":         {daily(func(r *dts.RecurringTask) { r.Cron = "@monthly" }), 1, ended(28*24, dts.Success), levelOK, "28d ago"},
+		"of calendars": {daily(func(r *dts.RecurringTask) { r.RequireCalendars = []string{"office"} }), 1, ended(90, dts.Success), levelOK, "ago"},
+		"no backups":   {nil, 1, ended(1, dts.Success), levelOK, "no recurring task makes any"},
+	} {
+		p := &patient{}
+		p.add("x", tt.edit, tt.runs, tt.run)
+		var found finding
+		for _, f := range examine(t, a, p, nil).Findings {
+			if f.Check == "backups" {
+				found = f
+			}
+		}
+		if text := found.Text + strings.Join(found.Items, ""); found.Level != tt.level || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: %+v", what, found)
+		}
+	}
+	p := &patient{} // rqlite makes its own
+	p.add("x", nil, 1, ended(1, dts.Success))
+	for _, f := range examine(t, a, p, &dts.SchedulerStatus{Now: goldenNow, Lease: &dts.LeaseStatus{}}).Findings {
+		if f.Check == "backups" {
+			t.Errorf("in a cluster: %+v", f)
 		}
 	}
 }

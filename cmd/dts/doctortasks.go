@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,7 @@ type schedules struct {
 	all                                           int
 	unreadable, never, far, paused, failing, late []string
 	looked                                        int // at the runs of so many
+	backups                                       []*dts.RecurringTask
 }
 
 func (d *doctor) checkSchedules(ctx context.Context) error {
@@ -61,6 +63,9 @@ func (d *doctor) checkSchedules(ctx context.Context) error {
 		for _, r := range page.Items {
 			s.all++
 			s.schedule(r, d.app.now())
+			if r.TargetType == dts.Backup && r.Unreadable == "" {
+				s.backups = append(s.backups, r)
+			}
 			if r.Status == dts.Active && r.RunsCount > 0 && s.looked < examinedRuns {
 				s.looked++
 				if err := d.runs(ctx, r, &s); err != nil {
@@ -73,7 +78,15 @@ func (d *doctor) checkSchedules(ctx context.Context) error {
 		}
 	}
 	d.saySchedules(&s)
-	return nil
+	if s.all == 0 || d.clustered() {
+		return nil // nothing to lose yet, or rqlite makes the backups
+	}
+	return d.checkBackups(ctx, s.backups)
+}
+
+// clustered reports whether the tasks are in rqlite.
+func (d *doctor) clustered() bool {
+	return d.status != nil && d.status.Lease != nil || d.dir != "" && exists(filepath.Join(d.dir, rqliteFile))
 }
 
 // schedule looks whether a recurring task will ever fire.
