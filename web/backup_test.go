@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -133,5 +134,29 @@ func TestBackupStop(t *testing.T) {
 	<-f.closed
 	if _, err := io.ReadAll(b); err == nil || !strings.Contains(err.Error(), "the backup broke off after") {
 		t.Errorf("a part was taken for a whole: %v", err)
+	}
+}
+
+// TestBackupStalls: a server that hangs in the middle of a backup does not keep its receiver for ever.
+func TestBackupStalls(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, "some pages")
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	c, err := client.New(client.Options{Server: s.URL, Token: "t", Timeout: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b, err := c.Backup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if got, err := io.ReadAll(b); string(got) != "some pages" || err == nil || !strings.Contains(err.Error(), "nothing came for 500ms") {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +35,10 @@ func (d *doctor) checkServer(ctx context.Context) {
 		return
 	case noServer(err):
 		d.stopped()
+		return
+	case errors.Is(err, fs.ErrPermission):
+		text, _ := verdict(err)
+		r.problem("server", "run it as that user, or as root", "%s", text)
 		return
 	case err != nil:
 		text, _ := verdict(hangs(err))

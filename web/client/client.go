@@ -40,7 +40,7 @@ type Options struct {
 	Server  string // URL such as http://127.0.0.1:8420, where Socket is empty
 	Token   string // needed with Server
 	Version string // of this program, for the User-Agent
-	// Timeout limits the wait for an answer to begin. Default: 2 minutes.
+	// Timeout limits the wait for an answer to begin, and that for more of a backup. Default: 2 minutes.
 	Timeout time.Duration
 	// Stale is called, if it is set, for each answer that may be older than what was acknowledged.
 	Stale func()
@@ -53,20 +53,22 @@ type Client struct {
 	token string
 	agent string
 	stale func()
+	wait  time.Duration // Options.Timeout
 	http  *http.Client
 }
 
 // New checks the options. It does not connect.
 func New(o Options) (*Client, error) {
+	wait := cmp.Or(o.Timeout, 2*time.Minute)
 	tr := &http.Transport{
 		MaxIdleConnsPerHost:   16,
 		IdleConnTimeout:       30 * time.Second, // shorter than the server's
-		ResponseHeaderTimeout: cmp.Or(o.Timeout, 2*time.Minute),
+		ResponseHeaderTimeout: wait,
 		TLSHandshakeTimeout:   10 * time.Second,
 		Proxy:                 http.ProxyFromEnvironment,
 	}
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	c := &Client{token: o.Token, agent: "dts/" + cmp.Or(o.Version, "unknown"), stale: o.Stale}
+	c := &Client{token: o.Token, agent: "dts/" + cmp.Or(o.Version, "unknown"), stale: o.Stale, wait: wait}
 	if c.stale == nil {
 		c.stale = func() {}
 	}
