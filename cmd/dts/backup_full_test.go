@@ -16,8 +16,8 @@ func TestBackupFull(t *testing.T) {
 	if err := mountSmall(t, small, "1m"); err != nil {
 		t.Skipf("NO FULL DISK IS TESTED: %v", err)
 	}
-	tight := t.TempDir() // room for the database and its log, and not for a copy
-	if err := mountSmall(t, tight, "24m"); err != nil {
+	tight := t.TempDir() // room for the database, its log and a copy, and for no more
+	if err := mountSmall(t, tight, "40m"); err != nil {
 		t.Fatal(err)
 	}
 	b := &backupRounds{bin: buildDTS(t)}
@@ -41,7 +41,7 @@ func TestBackupFull(t *testing.T) {
 		t.Logf("the disk is full: %v", err)
 	}
 	to := filepath.Join(t.TempDir(), "x.db")
-	if out, err := b.dts("backup", to, "--data", b.server.data); err == nil || !strings.Contains(out, "the backup needs") || !strings.Contains(out, b.server.data) {
+	if out, err := b.dts("backup", to, "--data", b.server.data); err == nil || !strings.Contains(out, "the backup needs") || !strings.Contains(out, b.server.data) || !strings.Contains(out, "dts add --backup DIR") {
 		t.Errorf("from a server without room: %v, %s", err, out)
 	}
 	os.Remove(filepath.Join(tight, "ballast"))

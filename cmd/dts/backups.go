@@ -64,8 +64,8 @@ func (b *backups) Backup(ctx context.Context) (io.ReadCloser, int64, error) {
 	go func() {
 		defer close(s.ended)
 		s.finish(b.write(ctx, s, func(n int64) error {
-			if err := roomFor(b.dir, n); err != nil {
-				return err
+			if err := roomFor(b.dir, n+fetchMargin); err != nil {
+				return dts.Errorf(dts.CodeOf(err), "%w; without that room a task (dts add --backup DIR), or dts backup where the server is stopped, writes straight to another disk", err)
 			}
 			size <- n
 			return nil
@@ -99,6 +99,9 @@ func (b *backups) turn(ctx context.Context) error {
 	}
 	return errBackupBusy
 }
+
+// fetchMargin is what is left of the disk to the server's own writes while a backup lies in its data directory, in bytes.
+const fetchMargin = 16 << 20
 
 // fetchTurn is how long a fetch waits for one before it to be over.
 const fetchTurn = 2 * time.Second

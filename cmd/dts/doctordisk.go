@@ -29,7 +29,7 @@ func (d *doctor) checkDisk() {
 	}
 	d.room(int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize), int64(st.Ffree), int64(st.Files))
 	if d.status != nil && sizeOf(d.dir, ballastFile) == 0 {
-		d.report.warn("disk", "see that it does not fill again: keep less, or make more room", "the disk was full: the server has given up its reserve, and takes it back when %s are free", size(ballastFree))
+		d.report.warn("disk", "see that it does not fill again: keep less, or make more room", "the server has no reserve: the disk is full, or was. It takes one when %s are free", size(ballastFree))
 	}
 }
 

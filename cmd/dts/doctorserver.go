@@ -66,12 +66,13 @@ func (d *doctor) checkServer(ctx context.Context) {
 // stopped says that no server runs, and how the last one has ended.
 func (d *doctor) stopped() {
 	const start = "start it with: dts serve, or systemctl start dts"
-	if !exists(filepath.Join(d.dir, databaseFile)) && !exists(filepath.Join(d.dir, rqliteFile)) {
+	path := filepath.Join(d.dir, databaseFile)
+	if !exists(path) && !exists(path+restoreSuffix) && !exists(filepath.Join(d.dir, rqliteFile)) {
 		d.report.problem("server", start, "no server runs, and none has run in this data directory")
 		return
 	}
 	how := ""
-	if exists(filepath.Join(d.dir, databaseFile+".running")) {
+	if exists(path + ".running") {
 		how = "; the last one did not stop in order: it crashed, was killed, or the machine lost power. The next start checks the database"
 	}
 	d.report.problem("server", start, "no server runs, so nothing fires%s", how)
