@@ -67,6 +67,17 @@ func Inspect(ctx context.Context, db *sql.DB) (h Held, err error) {
 	return h, nil
 }
 
+// DueOnce counts the one-time tasks of a backup that a server which starts on it at a time runs at once. Some of them
+// may have run since the backup was made.
+func DueOnce(ctx context.Context, db *sql.DB, now time.Time) (n int64, err error) {
+	err = db.QueryRowContext(ctx, `SELECT count(*) FROM tasks WHERE status = 'PENDING' AND recurring_task_id IS NULL AND unresolved_dependencies_count = 0
+		AND max(run_at, coalesce(next_attempt_at, 0)) <= ?1 AND coalesce(expires_at, ?1 + 1) > ?1`, now.UnixMicro()).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count what is due: %w", err)
+	}
+	return n, nil
+}
+
 // Revive makes a backup fit to be gone on with: sessions and sign-in links are ended, since some may have been ended
 // after it was made. With elsewhere it is to live in another place than where it was made, and forgets the processes
 // of commands that ran: there they still run, and are no orphans.

@@ -86,8 +86,8 @@ func (r *report) list(check string, l level, items []string, advice, format stri
 func (a *app) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name: "doctor", Usage: "look for what is wrong, or soon will be, and say what to do", Category: "The server",
-		Description: `It looks at the server, the data directory, the database, the disk, the clock, permissions, limits, schedules, runs, dead letters
-and queues. Without a server that runs it looks at the files, and changes nothing. Best as the server's user, or root.
+		Description: `It looks at the server, the data directory, the database, the disk, the clock, permissions, limits, schedules, runs, backups,
+dead letters and queues. Without a server that runs it looks at the files, and changes nothing. Best as the server's user, or root.
 
 Exits with 1 when it finds a problem; with --strict also for a warning. For cron: dts doctor --quiet prints nothing
 when all is well.`,

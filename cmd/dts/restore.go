@@ -43,6 +43,7 @@ type restored struct {
 	File  string `json:"file"`
 	Data  string `json:"data"`
 	Aside string `json:"aside,omitempty"` // where the database is now that was there
+	Due   int64  `json:"due_one_time_tasks"`
 	store.Held
 }
 
@@ -91,6 +92,9 @@ func (a *app) printRestored(r restored) {
 	if !r.Until.IsZero() {
 		a.printf("The backup is of %s. To the server that starts on it, all since then is an outage.\n", clock(r.Until, a.loc))
 	}
+	if r.Due > 0 {
+		a.printf("One-time tasks that are due now run at its start, also where they have run since the backup: %d.\n", r.Due)
+	}
 	if r.Aside != "" {
 		a.notef("the database that was there is %s now; remove it when you do not need it any more", r.Aside)
 	}
@@ -125,7 +129,7 @@ func (a *app) restoreTo(ctx context.Context, r *restored, from *os.File, force b
 	if r.Held, err = checkBackup(ctx, part); err != nil {
 		return fmt.Errorf("%s: %w", r.File, err)
 	}
-	if err := revive(ctx, part, elsewhere); err != nil {
+	if r.Due, err = revive(ctx, part, elsewhere, a.now()); err != nil {
 		return err
 	}
 	if r.Aside, err = putAside(path, a.now()); err != nil {
@@ -267,13 +271,16 @@ func checkBackup(ctx context.Context, path string) (store.Held, error) {
 	return held, nil
 }
 
-// revive prepares it for the server that will run on it.
-func revive(ctx context.Context, path string, elsewhere bool) error {
+// revive prepares it for the server that will run on it, and counts the one-time tasks that are due.
+func revive(ctx context.Context, path string, elsewhere bool, now time.Time) (due int64, err error) {
 	db, err := sqlite.OpenAlone(path, true)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return errors.Join(store.Revive(ctx, db, elsewhere), db.Close())
+	if err = store.Revive(ctx, db, elsewhere); err == nil {
+		due, err = store.DueOnce(ctx, db, now)
+	}
+	return due, errors.Join(err, db.Close())
 }
 
 // putAside renames the database that is there, its log and its shared memory, and returns its new name, "" where there

@@ -278,3 +278,21 @@ func TestRestoreByRoot(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoreDue: whoever restores is told how many one-time tasks that may have run will run again.
+func TestRestoreDue(t *testing.T) {
+	t.Setenv("DTS_CONFIG", os.DevNull)
+	file := newBackup(t)
+	const told = "run at its start"
+	if out, code := runRestore(file, "--data", t.TempDir()); code != 0 || strings.Contains(out, told) {
+		t.Errorf("none is due: %d %s", code, out)
+	}
+	edit(t, file, `UPDATE tasks SET run_at = 1`)
+	if out, code := runRestore(file, "--data", t.TempDir()); code != 0 || !strings.Contains(out, told) || !strings.Contains(out, ": 1.") {
+		t.Errorf("one is due: %d %s", code, out)
+	}
+	edit(t, file, `UPDATE tasks SET expires_at = 2`)
+	if out, code := runRestore(file, "--data", t.TempDir(), "--json"); code != 0 || !strings.Contains(out, `"due_one_time_tasks": 0`) {
+		t.Errorf("one has expired: %d %s", code, out)
+	}
+}
