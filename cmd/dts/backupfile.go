@@ -27,8 +27,8 @@ type backupFile struct {
 // partSuffix is what its name ends with until then.
 const partSuffix = ".part"
 
-// createBackup begins a backup file. What an earlier one that was killed has left is overwritten; one that
-// another process writes is not.
+// createBackup begins a backup file. What an earlier one that was killed has left is removed; what another process
+// writes is not.
 func createBackup(path string, force bool) (*backupFile, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -42,15 +42,72 @@ func createBackup(path string, force bool) (*backupFile, error) {
 		return nil, usagef("there is no directory %s", dir)
 	}
 	part := path + partSuffix
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	b.f, err = newPart(part)
+	if errors.Is(err, fs.ErrExist) {
+		if err = removeAbandoned(part); err == nil {
+			b.f, err = newPart(part)
+		}
+	}
+	if errors.Is(err, errPartBusy) || errors.Is(err, fs.ErrExist) {
+		return nil, failf("another process is writing a backup to %s", path)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := b.own(f, part); err != nil {
+	return b, nil
+}
+
+var errPartBusy = errors.New("another process writes it")
+
+// newPart makes a file that nobody else has open, and locks it. The lock ends with the process, however it ends.
+func newPart(part string) (*os.File, error) {
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockPart(f, part); err != nil && !errors.Is(err, errors.ErrUnsupported) { // as on some network file systems
 		return nil, errors.Join(err, f.Close())
 	}
-	b.f = f
-	return b, nil
+	return f, nil
+}
+
+// lockPart takes the lock of a file that still has its name. errPartBusy: somebody else has it.
+func lockPart(f *os.File, part string) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return errPartBusy
+		}
+		return fmt.Errorf("lock %s: %w", part, err)
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if named, err := os.Lstat(part); err != nil || !os.SameFile(mine, named) {
+		return errPartBusy
+	}
+	return nil
+}
+
+// removeAbandoned removes what a backup that was killed has left: who writes one holds its lock. It is not used again,
+// since somebody may have it open to read.
+func removeAbandoned(part string) error {
+	info, err := os.Lstat(part)
+	if err == nil && !info.Mode().IsRegular() {
+		return usagef("%s is there, and is no ordinary file; remove it", part)
+	}
+	f, err := os.OpenFile(part, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it has just gone
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() // and not before it is removed
+	if err := lockPart(f, part); err != nil {
+		return err
+	}
+	return os.Remove(part)
 }
 
 // free refuses a name that is in use.
@@ -83,30 +140,6 @@ func ofDataDir(path string) bool {
 		return false
 	}
 	return strings.HasPrefix(name, databaseFile) || slices.Contains([]string{sqlite.LockFile, adminTokenFile, nodeIDFile, rqliteFile, ballastFile}, name)
-}
-
-// own makes sure that nobody else writes the file, and empties it. The lock ends with the process, however it ends.
-func (b *backupFile) own(f *os.File, part string) error {
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return failf("another process is writing a backup to %s", b.path)
-		}
-		return fmt.Errorf("lock %s: %w", part, err)
-	}
-	mine, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if named, err := os.Lstat(part); err != nil || !os.SameFile(mine, named) {
-		return failf("another process has just written a backup to %s", b.path)
-	}
-	if !mine.Mode().IsRegular() {
-		return usagef("%s is there, and is no ordinary file; remove it", part)
-	}
-	if uid := uidOf(mine); uid != uint32(os.Geteuid()) {
-		return failf("%s is there and belongs to user %d, who could read the backup; remove it", part, uid)
-	}
-	return errors.Join(f.Chmod(0o600), f.Truncate(0))
 }
 
 // Write implements io.Writer.

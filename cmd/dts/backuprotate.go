@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"dts"
@@ -39,8 +38,8 @@ func rotate(t dts.BackupTarget, newest backupName, now time.Time) (removed []str
 		switch {
 		case !ok || !e.Type().IsRegular():
 		case part:
-			if abandoned(filepath.Join(t.Dir, e.Name())) {
-				remove(e.Name())
+			if path := filepath.Join(t.Dir, e.Name()); removeAbandoned(path) == nil { // else somebody writes it
+				removed = append(removed, path)
 			}
 		case n != newest:
 			old = append(old, n)
@@ -53,14 +52,4 @@ func rotate(t dts.BackupTarget, newest backupName, now time.Time) (removed []str
 		}
 	}
 	return removed, errors.Join(errs...)
-}
-
-// abandoned reports whether nobody writes a part any more: who does holds its lock.
-func abandoned(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
