@@ -12,7 +12,7 @@ type BulkVerb string
 const (
 	BulkCancel BulkVerb = "cancel" // PENDING and RUNNING tasks
 	BulkRetry  BulkVerb = "retry"  // FAILED, CANCELLED and SKIPPED tasks; by a filter without a state FAILED ones: the dead letters
-	BulkDelete BulkVerb = "delete" // tasks that do not run; by a filter without a state those that have ended
+	BulkDelete BulkVerb = "delete" // tasks that do not run; by a filter without a state those that have ended, and steps only with their run
 	BulkPause  BulkVerb = "pause"  // PENDING tasks
 	BulkResume BulkVerb = "resume" // paused tasks
 )
@@ -78,6 +78,8 @@ func (c *BulkChange) Normalize(now time.Time) error {
 		}
 	}
 	switch c.Verb {
+	case BulkDelete: // a run that misses a step can neither succeed nor be retried
+		f.NoSteps = len(f.IDs) == 0 && f.WorkflowID == "" || f.NoSteps
 	case BulkPause:
 		f.NotPaused = true
 	case BulkResume:

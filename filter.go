@@ -16,6 +16,7 @@ type TaskFilter struct {
 	RecurringTaskID string
 	BatchID         string
 	WorkflowID      string // steps of this run of a workflow
+	NoSteps         bool   // leaves out the steps of workflows whose run is there
 	DedupeKey       string
 	ConcurrencyKey  string
 	WaitsFor        Reason    // PENDING tasks that it keeps from starting

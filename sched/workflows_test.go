@@ -386,6 +386,43 @@ func TestWorkflowBulk(t *testing.T) {
 	})
 }
 
+// TestWorkflowBulkDelete: who deletes what has ended, by a filter, takes no step from a run; with a run its steps go.
+func TestWorkflowBulkDelete(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.run.behave(takes(time.Minute))
+		done := w.addRun("a", "b<a")
+		w.settle(5 * time.Minute)
+		run := w.addRun("a", "b<a")
+		w.settle(90 * time.Second)
+		clear := func(f dts.TaskFilter) int {
+			t.Helper()
+			f.TenantID = dts.DefaultTenant
+			c := dts.BulkChange{Verb: dts.BulkDelete, Filter: f, Actor: "tester", DryRun: true}
+			dry, err := w.s.Bulk(w.ctx, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.DryRun = false
+			sum, err := w.s.Bulk(w.ctx, c)
+			if err != nil || sum.Done != dry.Matched {
+				t.Errorf("%d of %d were deleted, %v", sum.Done, dry.Matched, err)
+			}
+			return sum.Done
+		}
+		if n := clear(dts.TaskFilter{Statuses: []dts.Status{dts.Success}}); n != 1 {
+			t.Errorf("%d were deleted", n)
+		}
+		w.wantStates(done.ID, "")
+		w.wantStates(run.ID, "a SUCCESS, b RUNNING")
+		if n := clear(dts.TaskFilter{WorkflowID: run.ID}); n != 1 { // that is asked for
+			t.Errorf("%d were deleted", n)
+		}
+		w.wantStates(run.ID, "b RUNNING")
+		w.settle(time.Minute)
+		w.wantRun(run.ID, dts.Failed, "the step a was deleted")
+	})
+}
+
 // TestWorkflowInputs: a step gets what steps before it have printed.
 func TestWorkflowInputs(t *testing.T) {
 	inWorld(t, nil, func(w *world) {

@@ -343,6 +343,9 @@ func taskWhere(f dts.TaskFilter) (where string, args []any) {
 	if f.WorkflowID != "" {
 		and("workflow_id = ?", f.WorkflowID)
 	}
+	if f.NoSteps {
+		and("(workflow_id IS NULL OR NOT EXISTS (SELECT 1 FROM tasks AS r WHERE r.task_id = tasks.workflow_id))")
+	}
 	if f.DedupeKey != "" {
 		and("dedupe_key = ?", f.DedupeKey)
 	}
