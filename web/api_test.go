@@ -267,7 +267,7 @@ func TestBulkVerbs(t *testing.T) {
 		{"retry", `{"ids":["` + noID + `"],"dry_run":true}`, `{"matched":9,"done":0,"dry_run":true}`,
 			dts.TaskFilter{IDs: []string{noID}, Statuses: []dts.Status{dts.Failed, dts.Cancelled, dts.Skipped}, EndedBefore: now}},
 		{"delete", `{"filter":{"name_prefix":"old-"}}`, `{"matched":9,"done":7}`,
-			dts.TaskFilter{NamePrefix: "old-", Statuses: []dts.Status{dts.Success, dts.Failed, dts.Cancelled, dts.Skipped}}},
+			dts.TaskFilter{NamePrefix: "old-", NoSteps: true, Statuses: []dts.Status{dts.Success, dts.Failed, dts.Cancelled, dts.Skipped}}},
 		{"delete", `{"ids":["` + noID + `"]}`, `{"matched":9,"done":7}`,
 			dts.TaskFilter{IDs: []string{noID}, Statuses: []dts.Status{dts.Pending, dts.Success, dts.Failed, dts.Cancelled, dts.Skipped}}},
 		{"pause", `{"filter":{"concurrency_key":"k","dedupe_key":"d"}}`, `{"matched":9,"done":7}`,
