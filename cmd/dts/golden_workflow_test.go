@@ -41,6 +41,10 @@ func TestShownWorkflow(t *testing.T) {
 		run.Unresolved, run.Status, run.CompletedAt, run.LastError = 0, dts.Failed, ago(time.Minute), "the step load FAILED: exit code 3"
 		a.printf("\n")
 		show(steps[:4]...)
+		a.printf("\n")
+		run.Unresolved, run.Status, run.CompletedAt, run.LastError, run.NextAttemptAt = 1, dts.Pending, time.Time{}, "", ago(time.Minute)
+		steps[1].Status, steps[1].Attempts, steps[1].CompletedAt = dts.Running, 2, time.Time{}
+		show(steps[:4]...)
 		steps[3].Inputs = []string{"load"}
 		a.printTask(steps[3])
 	})

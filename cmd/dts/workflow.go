@@ -48,6 +48,9 @@ func (a *app) stepTable(run *dts.RunState) {
 		case !s.StartedAt.IsZero():
 			took = span(max(now.Sub(s.StartedAt), 0).Round(time.Second))
 		}
+		if s.Attempts > 1 { // the time between them counts, too
+			took += fmt.Sprintf(" in %d attempts", s.Attempts)
+		}
 		if s.TaskID == "" {
 			status = a.dim("not started")
 			if run.Run.RunStarted() {
