@@ -184,7 +184,7 @@ func (s *Server) pages(next http.Handler) http.Handler {
 			return
 		}
 		signIn := r.URL.Path == "/ui/login" && r.Method == http.MethodPost || r.URL.Path == "/ui/link"
-		if signIn && !s.limiter.allowed(r.RemoteAddr, time.Now()) {
+		if signIn && !s.limiter.Allowed(network(r.RemoteAddr), time.Now()) {
 			api.WriteProblem(w, errTooMany)
 			return
 		}
@@ -201,7 +201,7 @@ func (s *Server) pages(next http.Handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		next.ServeHTTP(rec, r)
 		if signIn && rec.status == http.StatusUnauthorized {
-			s.limiter.failed(r.RemoteAddr, time.Now())
+			s.limiter.Used(network(r.RemoteAddr), time.Now())
 		}
 	})
 }
@@ -217,7 +217,7 @@ func (s *Server) principal(r *http.Request) (p auth.Principal, ok bool, err erro
 		return p, false, nil
 	}
 	now := time.Now()
-	if !s.limiter.allowed(r.RemoteAddr, now) {
+	if !s.limiter.Allowed(network(r.RemoteAddr), now) {
 		return p, false, errTooMany
 	}
 	p, err = s.o.Tokens.Authenticate(r.Context(), token)
@@ -225,7 +225,7 @@ func (s *Server) principal(r *http.Request) (p auth.Principal, ok bool, err erro
 		return p, true, nil
 	}
 	if dts.CodeOf(err) == dts.ErrUnauthorized {
-		s.limiter.failed(r.RemoteAddr, now)
+		s.limiter.Used(network(r.RemoteAddr), now)
 		err = dts.Errorf(dts.ErrUnauthorized, "the token is not valid; it is unknown, revoked or has expired")
 	}
 	return p, false, err

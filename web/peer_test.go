@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"testing"
-	"time"
 )
 
 // TestPeerRule checks who may use the socket, with users that need not exist.
@@ -49,27 +48,7 @@ func TestSocketGroup(t *testing.T) {
 	}
 }
 
-func TestLimiter(t *testing.T) {
-	l := newLimiter()
-	at := time.Unix(1_700_000_000, 0)
-	for i := range failuresAllowed {
-		if !l.allowed("192.0.2.1:1000", at) {
-			t.Fatal(i)
-		}
-		l.failed("192.0.2.1:2000", at)
-	}
-	if l.allowed("192.0.2.1:3000", at) || !l.allowed("192.0.2.2:1", at) {
-		t.Error("the limit is not per address")
-	}
-	if !l.allowed("192.0.2.1:1", at.Add(failureRefill)) {
-		t.Error("nothing is refilled")
-	}
-	for i := range 2 * maxAddresses {
-		l.failed(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255), at)
-	}
-	if len(l.fail) > maxAddresses {
-		t.Errorf("%d addresses are kept", len(l.fail))
-	}
+func TestNetwork(t *testing.T) {
 	if network("[2001:db8:1:2:3::4]:5") != netip.MustParsePrefix("2001:db8:1:2::/64") || network("[::ffff:192.0.2.1]:5") != network("192.0.2.1:6") {
 		t.Error("addresses of one host count apart")
 	}

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"sync"
@@ -24,6 +25,7 @@ import (
 
 	"dts/web/api"
 	"dts/web/auth"
+	"dts/web/limit"
 	"dts/web/pings"
 	"dts/web/seldom"
 )
@@ -66,7 +68,7 @@ type Server struct {
 	log     *slog.Logger
 	http    *http.Server
 	hosts   atomic.Pointer[hostCheck]
-	limiter *limiter
+	limiter *limit.Limiter[netip.Prefix]
 	peers   peerRule
 
 	tcp, unix net.Listener

@@ -22,6 +22,7 @@ import (
 
 	"dts"
 	"dts/web/api"
+	"dts/web/limit"
 	"dts/web/seldom"
 )
 
@@ -49,7 +50,7 @@ type Handler struct {
 	Options
 	// Own returns the address of this server, "" when it has none. It is set before the first request.
 	Own         func() string
-	limits      limiter
+	limits      limit.Limiter[string] // of the pings of each key
 	unavailable seldom.Log
 }
 
@@ -62,7 +63,7 @@ func New(o Options) *Handler {
 		o.Now = time.Now
 	}
 	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
-	return &Handler{Options: o, Own: func() string { return "" }, limits: limiter{until: map[string]time.Time{}}}
+	return &Handler{Options: o, Own: func() string { return "" }, limits: limit.Limiter[string]{Burst: 20, Refill: time.Second, Keys: 100_000}}
 }
 
 // URL returns the ping URL of a recurring task for who asks with r: at the address that was asked, unless there is a public
@@ -116,7 +117,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return errMethod
-	case !h.limits.allow(id, h.Now()):
+	case !h.limits.Use(id, h.Now()):
 		return errTooMany
 	}
 	if err := readBody(w, r, p); err != nil {
