@@ -44,7 +44,7 @@ func TestClient(t *testing.T) {
 	want := dts.TaskFilter{Statuses: []dts.Status{dts.Pending}, Queue: "q", Name: "n", NamePrefix: "p", Error: "e", Labels: map[string]string{"a": "b"}, CreatedBy: "c",
 		RecurringTaskID: id, BatchID: id, DedupeKey: "d", ConcurrencyKey: "k", WaitsFor: dts.ReasonPaused, From: now, To: now.Add(time.Hour)}
 	done, err = c.Bulk(ctx, dts.BulkChange{Verb: dts.BulkDelete, Filter: want, DryRun: true})
-	want.TenantID = dts.DefaultTenant
+	want.TenantID, want.NoSteps = dts.DefaultTenant, true
 	check("Bulk", done == dts.BulkResult{Matched: 9, DryRun: true} && reflect.DeepEqual(s.filter, want), err)
 	count := 0
 	for task, err := range c.AllTasks(ctx, dts.TaskFilter{Limit: 2, Statuses: []dts.Status{dts.Pending}, Labels: map[string]string{"a": "b"}, From: now}) {
