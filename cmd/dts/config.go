@@ -67,6 +67,14 @@ func loadConfig(c *cli.Context) (*config, error) {
 	return parseConfig(b, path)
 }
 
+// canReadAgain refuses a pipe, such as a shell's <(…): it would be waited for, or be empty and change everything to its default.
+func canReadAgain(path string) error {
+	if info, err := os.Stat(path); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 {
+		return usagef("configuration: %s is a pipe, which cannot be read again; give the server a file", path)
+	}
+	return nil
+}
+
 func parseConfig(b []byte, path string) (*config, error) {
 	var conf config
 	d := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()

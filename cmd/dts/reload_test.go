@@ -1,15 +1,37 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"dts"
 	"dts/store/rqlite"
 )
+
+// A pipe has said what it had to say: to read it again would wait for ever, or reset every setting.
+func TestReloadFromPipe(t *testing.T) {
+	dir := t.TempDir()
+	fifo, file := filepath.Join(dir, "fifo"), filepath.Join(dir, "file")
+	if err := errors.Join(unix.Mkfifo(fifo, 0o600), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := canReadAgain(fifo); err == nil || !strings.Contains(err.Error(), "fifo is a pipe") {
+		t.Errorf("a pipe: %v", err)
+	}
+	for _, path := range []string{"", file, os.DevNull, filepath.Join(dir, "none")} {
+		if err := canReadAgain(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
 
 // TestSettings: every setting of the configuration file that is the server's is compared, and what is not live stays.
 func TestSettings(t *testing.T) {

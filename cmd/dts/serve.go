@@ -75,6 +75,9 @@ func (a *app) serve(c *cli.Context) error {
 	level.Set(o.LogLevel)
 	o.Log = newLogger(a.err, level, o.LogFormat)
 	o.Reload = newReloader(o, func() (serverOptions, error) {
+		if err := canReadAgain(c.String("config")); err != nil {
+			return serverOptions{}, err
+		}
 		conf, err := loadConfig(c)
 		if err != nil {
 			return serverOptions{}, err
