@@ -88,6 +88,15 @@ func (d *DB) checkInBackground() {
 	}
 }
 
+// findGone looks whether the file still has its name. Where it was removed, or another one put in its place, writes go on
+// succeeding, into what no start will find again.
+func (d *DB) findGone() {
+	now, err := os.Stat(d.path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(now, d.file) {
+		d.setCorrupt(fmt.Errorf("%w: its file was removed or replaced while it was open; %s", errDamaged, adviceCorrupt(d.path)))
+	}
+}
+
 // setCorrupt stops writes, and tells about it the first time.
 func (d *DB) setCorrupt(err error) {
 	if !d.corrupt.CompareAndSwap(nil, &err) {

@@ -143,7 +143,7 @@ func (d *DB) Maintain(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	if d.Corrupt() {
+	if d.findGone(); d.Corrupt() {
 		return nil // what is there is left as it is, to be looked at
 	}
 	if _, err := d.ckpt.checkpoint(true); err != nil {

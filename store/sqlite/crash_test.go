@@ -173,3 +173,36 @@ func TestUncleanButSound(t *testing.T) {
 		}
 	}
 }
+
+// TestGone removes, or replaces, the file of an open database: nothing more is acknowledged that no start would find.
+func TestGone(t *testing.T) {
+	for name, inflict := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+		"replaced": func(path string) error {
+			return errors.Join(os.WriteFile(path+".new", nil, 0o600), os.Rename(path+".new", path))
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "dts.db")
+		told := make(chan error, 1)
+		d := openTest(t, path, Options{OnCorrupt: func(err error) { told <- err }})
+		if err := d.Maintain(t.Context()); err != nil || d.Corrupt() {
+			t.Fatalf("nothing has happened yet: %v", err)
+		}
+		if _, err := d.Apply(t.Context(), put(1, "x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := inflict(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Maintain(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := <-told; !strings.Contains(err.Error(), "was removed or replaced") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := d.Apply(t.Context(), put(2, "x")); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: a write: %v", name, err)
+		}
+	}
+}

@@ -77,6 +77,7 @@ type Options struct {
 // DB is an open database. It implements store.Backend.
 type DB struct {
 	path    string
+	file    os.FileInfo // which file that was when it was opened
 	o       Options
 	log     *slog.Logger
 	unclean bool
@@ -181,6 +182,9 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	}
 	if d.w, err = openWriter(ctx, d.writerDSN()); err != nil {
 		return nil, err
+	}
+	if d.file, err = os.Stat(path); err != nil {
+		return nil, errors.Join(err, d.w.close())
 	}
 	if d.ckpt, err = openCheckpointer(ctx, d); err != nil {
 		return nil, errors.Join(err, d.w.close())
