@@ -93,7 +93,7 @@ func (d *DB) checkInBackground() {
 func (d *DB) findGone() {
 	now, err := os.Stat(d.path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(now, d.file) {
-		d.setCorrupt(fmt.Errorf("%w: its file was removed or replaced while it was open; %s", errDamaged, adviceCorrupt(d.path)))
+		d.setCorrupt(fmt.Errorf("%w: its file was removed or replaced while it was open; stop dts, put the file and its log back or restore a backup, and start dts", errDamaged))
 	}
 }
 
