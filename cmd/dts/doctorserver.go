@@ -42,7 +42,14 @@ func (d *doctor) checkServer(ctx context.Context) {
 		return
 	case err != nil:
 		text, _ := verdict(hangs(err))
-		r.problem("server", "see its log; a server that hangs is ended with SIGQUIT, which logs what it was doing, and started again", "%s", text)
+		advice := "see its log"
+		switch code := dts.CodeOf(err); {
+		case silent(err):
+			advice += "; a server that hangs is ended with SIGQUIT, which logs what it was doing, and started again"
+		case code == dts.ErrUnauthorized || code == dts.ErrForbidden:
+			advice = "use an admin's token: the data directory's admin.token holds one, and dts token makes others"
+		}
+		r.problem("server", advice, "%s", text)
 		return
 	}
 	d.status = s
