@@ -159,8 +159,10 @@ func openBackup(file string) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		return nil, usagef("%s is no ordinary file; give a backup made by dts backup", path)
 	}
-	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
-		return nil, failf("%s has a log beside it, %[1]s-wal: it is no backup but a database in use, or a copy of its files. Back up its data directory first: dts backup", path)
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if log, err := os.Stat(path + suffix); err == nil && log.Size() > 0 {
+			return nil, failf("%s has a log beside it, %[1]s%s: it is no backup but a database in use, or a copy of its files. Back up its data directory first: dts backup", path, suffix)
+		}
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -111,7 +112,8 @@ func TestRestoreRefused(t *testing.T) {
 		flipped[i] ^= 0xff
 	}
 	withLog := file(bytesOf)
-	if err := os.WriteFile(withLog+"-wal", []byte("x"), 0o600); err != nil {
+	withJournal := file(bytesOf)
+	if err := errors.Join(os.WriteFile(withLog+"-wal", []byte("x"), 0o600), os.WriteFile(withJournal+"-journal", []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
@@ -137,6 +139,7 @@ func TestRestoreRefused(t *testing.T) {
 		"header":    {file(bytesOf[:16]), "cannot be used"},
 		"damaged":   {file(flipped), "cannot be used"},
 		"log":       {withLog, "has a log beside it"},
+		"journal":   {withJournal, "has a log beside it"},
 		"index":     {edited(`PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = 2 WHERE name = 'tasks_rare'`), "cannot be used"},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
