@@ -37,7 +37,7 @@ timeouts and dependencies work as in a server.
 
 Exits with the number of failures, at most 100. A task that is skipped because another has failed is none. 125: the file
 or a flag is wrong, or it could not go on. After SIGINT or SIGTERM it stops everything, and exits with 130 or 143; a
-second signal ends it at once.`,
+second signal, a second later or more, ends it at once.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "only", Usage: "run the task or workflow `NAME`, or the step WORKFLOW/STEP, with all that it depends on; can be repeated"},
 			&cli.StringFlag{Name: "for", Usage: "let schedules fire for a `DURATION`, or until none has an instant left"},
@@ -228,7 +228,7 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 	return nil
 }
 
-// onCISignals tells stop of the first signal, and at the second calls abandon and ends the process. The function that it
+// onCISignals tells stop of the first signal, and at a later one calls abandon and ends the process. The function that it
 // returns ends that. A reader of the output that has gone is an error of the write, not the end of the process.
 func onCISignals(stop chan<- ciStop, abandon func()) func() {
 	signals, pipe := make(chan os.Signal, 4), make(chan os.Signal, 1)
@@ -239,12 +239,18 @@ func onCISignals(stop chan<- ciStop, abandon func()) func() {
 	signal.Notify(pipe, syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
-		for first := true; ; first = false {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
 			case s := <-signals:
-				if !first {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+				case time.Since(first) < ciSameSignal:
+					continue
+				default:
 					abandon()
 					os.Exit(codeOf(s))
 				}
@@ -257,6 +263,10 @@ func onCISignals(stop chan<- ciStop, abandon func()) func() {
 	}()
 	return func() { signal.Stop(signals); signal.Stop(pipe); close(done) }
 }
+
+// ciSameSignal is how long after the first a signal is not yet a second one: timeout(1) signals its command, and then the
+// command's process group, and a terminal that goes away may do that too.
+const ciSameSignal = time.Second
 
 // codeOf is the exit code after a signal.
 func codeOf(s os.Signal) int {
