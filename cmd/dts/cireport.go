@@ -81,7 +81,7 @@ func (s *ciServer) report(ctx context.Context, p *ciPlan, stopped *ciStop) (*ciR
 		run := all.byID[t.WorkflowID]
 		key := keyOf(t, run)
 		name, ok := p.names[key]
-		if !ok || t.IsRun() && all.steps[t.ID] != nil || t.RecurringTaskID != "" && t.StartedAt.IsZero() && t.Status == dts.Cancelled {
+		if !ok || t.IsRun() && all.steps[t.ID] != nil || t.RecurringTaskID != "" && t.Status == dts.Cancelled && t.DueAt.After(t.CompletedAt) {
 			continue // its steps tell, or it was to come later
 		}
 		row := ciRun{Name: name.task, Workflow: name.workflow, at: name.at, id: t.ID, Status: t.Status, Attempts: t.Attempts, DueAt: t.DueAt,

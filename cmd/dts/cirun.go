@@ -275,14 +275,22 @@ func (s *ciServer) look(ctx context.Context, p *ciPlan) (l ciLeft, err error) {
 // cancelAll stops what runs, and lets nothing else start.
 func (s *ciServer) cancelAll(ctx context.Context, p *ciPlan) error {
 	s.runner.stop()
+	cancel := func(f dts.TaskFilter) error {
+		f.TenantID = dts.DefaultTenant
+		_, err := s.sched.Bulk(ctx, dts.BulkChange{Verb: dts.BulkCancel, Filter: f, Actor: ciActor})
+		return err
+	}
 	for _, r := range p.recurring {
+		// First what is due and has not started: it would go with the schedule, and be missing in the report.
+		if err := cancel(dts.TaskFilter{RecurringTaskID: r.ID, Statuses: []dts.Status{dts.Pending}}); err != nil {
+			return err
+		}
 		if _, err := s.sched.CancelRecurring(ctx, r.TenantID, r.ID, ciActor); err != nil && dts.CodeOf(err) != dts.ErrConflict {
 			return err
 		}
 	}
 	for _, of := range []dts.Status{dts.Running, dts.Pending} { // what runs first: it takes its time to end
-		f := dts.TaskFilter{TenantID: dts.DefaultTenant, Statuses: []dts.Status{of}}
-		if _, err := s.sched.Bulk(ctx, dts.BulkChange{Verb: dts.BulkCancel, Filter: f, Actor: ciActor}); err != nil {
+		if err := cancel(dts.TaskFilter{Statuses: []dts.Status{of}}); err != nil {
 			return err
 		}
 	}
