@@ -31,7 +31,8 @@ type ciOptions struct {
 // ciServer is a scheduler without a server, with all that it keeps in a directory of its own that goes with it.
 type ciServer struct {
 	dir    string
-	id     string // marks its commands
+	lock   *os.File // of dir, while this process lives
+	id     string   // marks its commands
 	st     *store.Store
 	sched  *sched.Scheduler
 	exec   *exec.Runner
@@ -50,11 +51,11 @@ func newCI(o ciOptions, c *console) (*ciServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory that this is: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "dts-ci-") // for this user alone
-	if err != nil {
+	sweepKilled(time.Now(), o.log)
+	s := &ciServer{id: dts.NewID(time.Now()), log: o.log}
+	if s.dir, s.lock, err = makeCIDir(s.id); err != nil {
 		return nil, fmt.Errorf("make a temporary directory: %w", err)
 	}
-	s := &ciServer{dir: dir, id: dts.NewID(time.Now()), log: o.log}
 	s.exec = exec.New(exec.Options{Log: o.log, UserAgent: "dts/" + thisBuild().Version, NodeID: s.id, DataDirID: s.id, Environ: os.Environ(), Dir: here})
 	s.runner = &ciRunner{exec: s.exec, console: c, commands: map[*dts.Job]dts.Process{}}
 	if o.jobs > 0 {
@@ -120,6 +121,7 @@ func (s *ciServer) close() (err error) {
 			err = errors.Join(err, s.st.Close())
 		}
 		err = errors.Join(err, os.RemoveAll(s.dir))
+		_ = s.lock.Close()
 	})
 	return err
 }

@@ -183,6 +183,53 @@ func TestCISecondSignal(t *testing.T) {
 	}
 }
 
+// TestCIKilled: what a `dts ci` leaves that is killed the hard way, the next one removes; not what one has that lives.
+func TestCIKilled(t *testing.T) {
+	killed, lives := newCI(t, stubborn), newCI(t, stubborn)
+	for _, r := range []*ciRun{killed, lives} {
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Process.Kill()
+		awaitStubborn(t, r)
+		dirs, err := filepath.Glob(filepath.Join(r.dir, "tmp", "dts-ci-*"))
+		if err != nil || len(dirs) != 1 {
+			t.Fatalf("%q, %v: want one directory", dirs, err)
+		}
+		if r == killed {
+			r.Process.Kill()
+			r.Wait()
+		}
+		hourAgo := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(dirs[0], hourAgo, hourAgo); err != nil {
+			t.Fatal(err)
+		}
+		next := newCI(t, `tasks: [{name: one, command: ["true"]}]`)
+		next.Env = append(next.Env, "TMPDIR="+filepath.Join(r.dir, "tmp"))
+		if err := next.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if code := next.code(t); code != 0 {
+			t.Errorf("the next: exit code %d", code)
+		}
+	}
+	if list := killed.left(t); len(list) > 0 {
+		t.Errorf("left behind: %q", list)
+	}
+	if list := lives.left(t); len(list) < 5 { // its directory, itself, and its commands
+		t.Errorf("of the one that lives there is only %q", list)
+	}
+	if err := lives.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := lives.code(t); code != 143 {
+		t.Errorf("the one that lives: exit code %d, want 143", code)
+	}
+	if list := lives.left(t); len(list) > 0 {
+		t.Errorf("left behind: %q", list)
+	}
+}
+
 // TestCIReaderGone: `dts ci … | head` ends what runs.
 func TestCIReaderGone(t *testing.T) {
 	r := newCI(t, `tasks: [{name: loud, command: "yes"}, {name: quiet, command: "sleep 300"}]`)
