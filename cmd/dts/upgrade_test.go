@@ -72,6 +72,14 @@ func upgrade(t *testing.T, bin, file string, version int64) {
 	s.checkHistory(t, ids)
 	s.checkCutOff(t, ids)
 	s.checkSchedules(t, recurring)
+	for _, old := range before { // a workflow's run that was cut off goes on to its end
+		if old.name == "chain" && old.status == "PENDING" && old.attempts > 0 {
+			s.eventually(30*time.Second, "the run of chain to end", func() bool {
+				got, err := s.api.Task(t.Context(), old.id)
+				return err == nil && got.Status == dts.Success
+			})
+		}
+	}
 
 	// What an old version has promised for a key holds.
 	q := api.TaskRequest{Spec: commandSpec("echo", "other"), IdempotencyKey: "order-1"}
@@ -147,7 +155,7 @@ func (s *testServer) sameAsBefore(t *testing.T, old oldTask) {
 		t.Errorf("%s (%s) is not there: %v", old.name, old.status, err)
 	case ended && (string(got.Status) != old.status || got.Attempts != old.attempts):
 		t.Errorf("%s is %s after %d attempts; it was %s after %d", old.name, got.Status, got.Attempts, old.status, old.attempts)
-	case ended && got.Attempts > 0:
+	case ended && got.Attempts > 0 && got.TargetType != dts.WorkflowRun: // a workflow's run makes no attempts of its own
 		if list, err := s.api.Attempts(t.Context(), old.id); err != nil || len(list) != old.attempts {
 			t.Errorf("%s has %d attempts on record, want %d; %v", old.name, len(list), old.attempts, err)
 		}
@@ -216,7 +224,11 @@ func (s *testServer) checkCutOff(t *testing.T, ids map[string]string) {
 // checkSchedules: recurring tasks go on, and what was paused stays so.
 func (s *testServer) checkSchedules(t *testing.T, ids map[string]string) {
 	t.Helper()
-	for _, name := range []string{"tick", "slow"} {
+	names := []string{"tick", "slow"}
+	if ids["chain"] != "" { // a workflow, which version 8 is the first to have here
+		names = append(names, "chain")
+	}
+	for _, name := range names {
 		s.eventually(30*time.Second, name+" to go on", func() bool {
 			ledger, err := s.api.Occurrences(t.Context(), ids[name], "", 20)
 			if err != nil {
