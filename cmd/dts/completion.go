@@ -30,6 +30,10 @@ if [[ $funcstack[1] == _dts ]]; then _dts "$@"; else compdef _dts dts; fi
 `,
 	"fish": `function __dts_complete
   set -l words (commandline -opc) (commandline -ct)
+  while set -q words[2]; and not string match -qr '(^|/)dts$' -- $words[1] # sudo, for one
+    set -e words[1]
+  end
+  set -q words[2]; or return
   set -l list ($words[1] completion fish -- $words[2..-1] 2>/dev/null)
   if test (count $list) -gt 0
     printf '%s\n' $list
