@@ -91,6 +91,37 @@ func TestWorkflowWritesWithoutAnswer(t *testing.T) {
 	}
 }
 
+// TestWorkflowVerbUnread: a verb on a run that cannot be read in the middle of it fails, and the next one is done.
+func TestWorkflowVerbUnread(t *testing.T) {
+	inCluster(t, 1, func(c *cluster) {
+		time.Sleep(12 * time.Second)
+		a := c.nodes[0]
+		a.run.behave(takes(time.Minute))
+		for at, failed := 1, true; failed; at++ {
+			run := a.addRun("a", "b<a")
+			time.Sleep(time.Second)
+			n := 0
+			failed = false
+			a.cut.decide(func(batch []store.Stmt) fate {
+				if !strings.HasSuffix(batch[0].SQL, "WHERE task_id = ? AND tenant_id = ?") {
+					return fate{}
+				}
+				n++
+				return fate{cut: n == at}
+			})
+			if _, err := a.s.DoTask(a.ctx, dts.DefaultTenant, run.ID, dts.Cancel, "tester"); err != nil {
+				failed = true
+				if got := a.do(run.ID, dts.Cancel); got.Status != dts.Cancelled {
+					t.Errorf("without the answer to read %d it is %s", at, got.Status)
+				}
+			}
+			if !failed && at < 4 {
+				t.Errorf("a cancel takes only %d reads", at-1)
+			}
+		}
+	})
+}
+
 // TestWorkflowMoves: a run goes on at the server that takes its shard, and can be retried and cancelled there.
 func TestWorkflowMoves(t *testing.T) {
 	inCluster(t, 2, func(c *cluster) {

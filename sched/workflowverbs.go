@@ -55,16 +55,17 @@ func (s *Scheduler) doRun(ctx context.Context, tenant, id string, v dts.Verb, ac
 	case dts.FireNow, dts.Suspend:
 		return nil, dts.Errorf(dts.ErrConflict, "the run has started and waits for its steps: %s those", v)
 	}
-	if _, err := s.hold(ctx, run.ID); err != nil {
+	held := []string{run.ID}
+	if _, err := s.hold(ctx, held...); err != nil {
 		return nil, err
 	}
 	changed := map[string]*dts.Task{}
 	defer func() {
 		if unsettled(err) {
-			s.settle(nil, []string{run.ID})
+			s.settle(nil, held)
 			return
 		}
-		s.release([]string{run.ID}, changed)
+		s.release(held, changed)
 	}()
 	if run, err = s.o.Store.Task(ctx, tenant, run.ID); err != nil {
 		return nil, err
