@@ -71,6 +71,9 @@ func TestRunOfAWorkflow(t *testing.T) {
 	}
 	s.get("/ui/tasks/"+run.ID+"?done=retry-step", 200).want("It goes on from this step.")
 
+	steps[0].Status = dts.Failed
+	doc{t, s.get("/ui/dead", 200).id("t-" + steps[0].ID).Parent}.want("nightly › dump")
+
 	// What was skipped says because of what, and only that.
 	steps[0].Status = dts.Failed
 	steps[1].Status, steps[1].SkipReason, steps[1].LastError = dts.Skipped, dts.ReasonDependency, "it depends on dump ("+steps[0].ID+"), which ended as FAILED"
