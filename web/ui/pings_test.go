@@ -49,6 +49,8 @@ func TestPingRun(t *testing.T) {
 	rt := s.addRecurring(spec, dts.Schedule{Cron: "* * * * *"}, nil)
 	run := s.tasks[0]
 	run.Status, run.Attempts, run.LastError = dts.Failed, 1, "no ping came"
+	late := int64(150)
+	run.LatenessUS = &late
 	run.ScheduledAt, run.DueAt, run.StartedAt, run.CompletedAt = testNow.Add(-3*time.Minute), testNow.Add(-2*time.Minute), testNow.Add(-2*time.Minute), testNow.Add(-2*time.Minute)
 	s.attempts[run.ID] = []*dts.Attempt{{TaskID: run.ID, Number: 1, State: dts.AttemptFailed, StartedAt: run.StartedAt, Error: run.LastError}}
 	d := s.get("/ui/tasks/"+run.ID, 200)
@@ -70,5 +72,10 @@ func TestPingRun(t *testing.T) {
 	d.row("192.0.2.7").want("too late")
 	if strings.Contains(d.row("192.0.2.8").text(), "late") {
 		t.Error("a report in time is called late")
+	}
+	for _, path := range []string{"/ui/recurring/" + rt.ID, "/ui/?status=failed"} { // how late the judgement was, says nothing of the job
+		if strings.Contains(s.get(path, 200).text(), "0.15 ms late") {
+			t.Errorf("%s tells how late a judgement was", path)
+		}
 	}
 }
