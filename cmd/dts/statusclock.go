@@ -23,7 +23,7 @@ func (a *app) clockText(s *dts.SchedulerStatus) string {
 	for _, alert := range c.Alerts {
 		lines = append(lines, a.paint(clean(alert), color.FgRed))
 	}
-	parts := []string{s.Timer}
+	parts := []string{clean(s.Timer)}
 	switch {
 	case c.Synchronised == nil:
 	case *c.Synchronised:
