@@ -228,8 +228,9 @@ func (a *app) runCI(ctx context.Context, w ciWork) error {
 	return nil
 }
 
-// onCISignals tells stop of the first signal, and at a later one calls abandon and ends the process. The function that it
-// returns ends that. A reader of the output that has gone is an error of the write, not the end of the process.
+// onCISignals tells stop of the first signal, and at a later one, or when to stop takes too long, calls abandon and ends the
+// process. The function that it returns ends that. A reader of the output that has gone is an error of the write, not the
+// end of the process.
 func onCISignals(stop chan<- ciStop, abandon func()) func() {
 	signals, pipe := make(chan os.Signal, 4), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -240,14 +241,19 @@ func onCISignals(stop chan<- ciStop, abandon func()) func() {
 	done := make(chan struct{})
 	go func() {
 		var first time.Time
+		var by os.Signal
+		var late <-chan time.Time
 		for {
 			select {
 			case <-done:
 				return
+			case <-late:
+				abandon()
+				os.Exit(codeOf(by))
 			case s := <-signals:
 				switch {
 				case first.IsZero():
-					first = time.Now()
+					first, by, late = time.Now(), s, time.After(ciSignalLimit)
 				case time.Since(first) < ciSameSignal:
 					continue
 				default:
@@ -267,6 +273,10 @@ func onCISignals(stop chan<- ciStop, abandon func()) func() {
 // ciSameSignal is how long after the first a signal is not yet a second one: timeout(1) signals its command, and then the
 // command's process group, and a terminal that goes away may do that too.
 const ciSameSignal = time.Second
+
+// ciSignalLimit is how long after the first signal the process ends in any case: whoever reads its output may have stopped
+// to, and commands are killed after five seconds.
+const ciSignalLimit = 20 * time.Second
 
 // codeOf is the exit code after a signal.
 func codeOf(s os.Signal) int {

@@ -256,6 +256,37 @@ func TestCIReaderGone(t *testing.T) {
 	}
 }
 
+// TestCIReaderStuck: a signal ends `dts ci` also where nobody reads what it prints, though not at once.
+func TestCIReaderStuck(t *testing.T) {
+	t.Parallel()
+	r := newCI(t, `tasks: [{name: loud, command: "yes"}]`)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	r.Stdout, r.Stderr = write, write
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Process.Kill()
+	write.Close()
+	if n, err := read.Read(make([]byte, 100)); n == 0 {
+		t.Fatal(err)
+	}
+	if err := r.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.AfterFunc(time.Minute, func() { r.Process.Kill() })
+	defer limit.Stop()
+	if code := r.code(t); code != 143 {
+		t.Errorf("exit code %d, want 143", code)
+	}
+	if list := r.left(t); len(list) > 0 {
+		t.Errorf("left behind: %q", list)
+	}
+}
+
 // TestCILosesNoLine: tasks that print a lot at once, more than is kept, lose nothing and do not mix their lines.
 func TestCILosesNoLine(t *testing.T) {
 	const tasks, each = 4, 40_000
