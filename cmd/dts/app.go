@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -213,16 +214,34 @@ func oneArg(c *cli.Context, what string) (string, error) {
 	}
 }
 
-// confirm asks on a terminal; elsewhere the answer is yes, because whoever wrote a script meant it.
-func (a *app) confirm(question string) (bool, error) {
+// confirm asks on a terminal; elsewhere the answer is yes, because whoever wrote a script meant it. A signal ends the wait for an
+// answer: reading goes on until the program has ended.
+func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	if !a.asks {
 		return true, nil
 	}
 	a.printf("%s [y/N] ", question)
-	var answer string
-	if _, err := fmt.Fscanln(a.in, &answer); err != nil && !errors.Is(err, io.EOF) && err.Error() != "unexpected newline" {
-		return false, fmt.Errorf("read the answer: %w", err)
+	type line struct {
+		text string
+		err  error
 	}
-	answer = strings.ToLower(answer)
-	return answer == "y" || answer == "yes", nil
+	read := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(a.in).ReadString('\n')
+		read <- line{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		a.printf("\n")
+		return false, ctx.Err()
+	case l := <-read:
+		switch {
+		case errors.Is(l.err, io.EOF):
+			a.printf("\n")
+		case l.err != nil:
+			return false, fmt.Errorf("read the answer: %w", l.err)
+		}
+		answer := strings.ToLower(strings.TrimSpace(l.text))
+		return answer == "y" || answer == "yes", nil
+	}
 }

@@ -162,7 +162,7 @@ func (a *app) applyFiles(c *cli.Context, l *link, files []*taskfile.File) error 
 	}
 	sure := total > 0 && !c.Bool("dry-run")
 	if sure && !c.Bool("yes") && !c.Bool("json") {
-		if sure, err = a.confirm("Apply " + count(total, "change") + "?"); err != nil {
+		if sure, err = a.confirm(c.Context, "Apply "+count(total, "change")+"?"); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func (a *app) bulk(c *cli.Context, l *link, v dts.BulkVerb, f dts.TaskFilter) er
 		return nil
 	}
 	if !c.Bool("yes") && !c.Bool("force") {
-		yes, err := a.confirm(words.question + " " + a.selected(r.Matched, f) + "?")
+		yes, err := a.confirm(c.Context, words.question+" "+a.selected(r.Matched, f)+"?")
 		if err != nil || !yes {
 			return err
 		}

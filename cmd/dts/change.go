@@ -250,7 +250,7 @@ func (a *app) rmCommand() *cli.Command {
 				return nil, "", failf("there is no recurring task %q any more; to remove one of its runs, give the run's id", x.task.Name)
 			}
 			if !force {
-				if yes, err := a.confirm("Remove the " + x.what() + "?"); err != nil || !yes {
+				if yes, err := a.confirm(ctx, "Remove the "+x.what()+"?"); err != nil || !yes {
 					return nil, "", err
 				}
 			}
