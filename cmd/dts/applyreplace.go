@@ -17,8 +17,8 @@ func applyKey(parts ...string) string {
 	return "apply:" + hex.EncodeToString(sum[:16])
 }
 
-// create makes a recurring task, once: when a file is applied twice at the same time, one of the two fails or finds what the other
-// made. instead is what it takes the place of.
+// create makes a recurring task, once: when two make one of a name at the same time, the second fails, or finds what the first
+// made if it is the same. instead is what it takes the place of.
 func (p *applyPlan) create(ctx context.Context, q api.RecurringRequest, instead *dts.RecurringTask) (*dts.RecurringTask, error) {
 	last := ""
 	for r, err := range p.l.AllRecurringTasks(ctx, dts.RecurringFilter{Name: q.Name, Limit: 1000}) {
@@ -35,7 +35,7 @@ func (p *applyPlan) create(ctx context.Context, q api.RecurringRequest, instead 
 	if instead != nil {
 		q.IdempotencyKey = replaceKey(instead)
 	} else { // a key may outlive what it made: it holds for an hour
-		q.IdempotencyKey = applyKey(p.file.Name, q.Name, last, p.now.UTC().Format("2006-01-02T15"))
+		q.IdempotencyKey = applyKey(q.Name, last, p.now.UTC().Format("2006-01-02T15"))
 	}
 	made, err := p.l.CreateRecurring(ctx, q)
 	return made.Item, err
