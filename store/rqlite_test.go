@@ -26,6 +26,7 @@ var onRqlite = map[string]func(*testing.T){
 	"TestRetention":                  TestRetention,
 	"TestRetentionOfRuns":            TestRetentionOfRuns,
 	"TestRunWaitsForItsSteps":        TestRunWaitsForItsSteps,
+	"TestRunsUnderWay":               TestRunsUnderWay,
 	"TestRetryPlannedBeforeAnEnd":    TestRetryPlannedBeforeAnEnd,
 	"TestRetentionOfTenants":         TestRetentionOfTenants,
 	"TestKeysOutlive":                TestKeysOutlive,
