@@ -62,11 +62,12 @@ type heartbeat struct {
 	mu      sync.Mutex
 	o       heartbeatOptions
 	changed chan struct{} // capacity 1
+	giveUp  func()        // ends the ping that is on its way
 	trouble string        // what was logged last; "" when all was well
 }
 
 func newHeartbeat(well func() error, log *slog.Logger, r prometheus.Registerer) *heartbeat {
-	h := &heartbeat{well: well, log: log, agent: "dts/" + thisBuild().Version, changed: make(chan struct{}, 1),
+	h := &heartbeat{well: well, log: log, agent: "dts/" + thisBuild().Version, changed: make(chan struct{}, 1), giveUp: func() {},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dts_heartbeats_total",
 			Help: "Pings of the heartbeat URL: sent, failed, or withheld because the server was not ready."}, []string{"result"})}
 	h.client = &http.Client{
@@ -83,31 +84,39 @@ func newHeartbeat(well func() error, log *slog.Logger, r prometheus.Registerer) 
 // set changes who is told, and how often.
 func (h *heartbeat) set(o heartbeatOptions) {
 	h.mu.Lock()
-	same := h.o == o
+	defer h.mu.Unlock()
+	if h.o == o {
+		return
+	}
 	h.o = o
-	h.mu.Unlock()
-	if !same {
-		select {
-		case h.changed <- struct{}{}:
-		default:
-		}
+	h.giveUp() // nobody waits for it any more
+	select {
+	case h.changed <- struct{}{}:
+	default:
 	}
 }
 
-func (h *heartbeat) options() heartbeatOptions {
+// begin returns what holds now, and a context that ends when it changes.
+func (h *heartbeat) begin(ctx context.Context) (heartbeatOptions, context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.o
+	h.giveUp() // the last one has ended; this frees what it took
+	select {
+	case <-h.changed: // it is known from here on
+	default:
+	}
+	ctx, h.giveUp = context.WithCancel(ctx)
+	return h.o, ctx
 }
 
 // run pings at once and then again and again, until ctx is done.
 func (h *heartbeat) run(ctx context.Context) {
 	for {
-		o := h.options()
+		o, until := h.begin(ctx)
 		var next <-chan time.Time
 		if o.URL != "" {
 			began := time.Now()
-			h.beat(ctx, o)
+			h.beat(until, o)
 			next = time.After(max(o.Every-time.Since(began), 0))
 		}
 		select {

@@ -96,6 +96,42 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
+// TestHeartbeatOfHangingURL changes the URL of a listener that never answers: the new one is asked for at once.
+func TestHeartbeatOfHangingURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var asked []string
+		h := newHeartbeat(func() error { return nil }, slog.New(slog.NewTextHandler(&log, nil)), prometheus.NewRegistry())
+		h.client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.Path)
+			if r.URL.Path == "/hangs" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("OK")), Request: r}, nil
+		})
+		h.set(heartbeatOptions{URL: "https://a.example/first", Every: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); h.run(ctx) }()
+		time.Sleep(time.Second)
+		h.set(heartbeatOptions{URL: "https://a.example/hangs", Every: time.Minute})
+		time.Sleep(time.Second)
+		h.set(heartbeatOptions{URL: "https://a.example/answers", Every: time.Minute})
+		time.Sleep(time.Second)
+		if got := strings.Join(asked, " "); got != "/first /hangs /answers" || log.Len() > 0 {
+			t.Errorf("asked for %s; log %s", got, log.String())
+		}
+		h.set(heartbeatOptions{URL: "https://a.example/hangs", Every: time.Minute})
+		time.Sleep(time.Second)
+		cancel() // a stop does not wait for it either
+		<-done
+		if log.Len() > 0 {
+			t.Errorf("log %s", log.String())
+		}
+	})
+}
+
 func TestHeartbeatOptions(t *testing.T) {
 	for _, url := range []string{"hc-ping.com/secret", "ftp://x/secret", "https:///secret", "http://%zz/secret"} {
 		if err := (heartbeatOptions{URL: url}).check(); err == nil || strings.Contains(err.Error(), "secret") {
