@@ -68,7 +68,7 @@ func (a *app) backup(c *cli.Context) error {
 	if toOutput {
 		bar := &backupBar{app: a}
 		defer bar.clear()
-		return a.fetchBackup(c.Context, l, io.MultiWriter(a.out, bar), func(n int64) error {
+		return a.fetchBackup(c.Context, l, io.MultiWriter(a.out, bar), func(n, _ int64) error {
 			bar.begin(n)
 			return nil
 		})
@@ -80,10 +80,16 @@ func (a *app) backup(c *cli.Context) error {
 	}
 	result := backedUp{File: to.path}
 	bar := &backupBar{app: a, quiet: c.Bool("json")}
-	err = a.fetchBackup(c.Context, l, io.MultiWriter(to, bar), func(n int64) error {
+	err = a.fetchBackup(c.Context, l, io.MultiWriter(to, bar), func(n, spooled int64) error {
 		result.Bytes = n
 		bar.begin(n)
-		return roomFor(filepath.Dir(to.path), n)
+		dir := filepath.Dir(to.path)
+		if spooled > 0 && l.dataDir != "" && sameDisk(dir, l.dataDir) {
+			if err := roomFor(dir, n+spooled+diskMargin); err != nil {
+				return fmt.Errorf("%w: the database's size twice, since it is the server's disk too; another disk, or a task (dts add --backup DIR), needs it once", err)
+			}
+		}
+		return roomFor(dir, n)
 	})
 	if err == nil {
 		bar.checking()
@@ -107,17 +113,18 @@ func (a *app) printBackedUp(r backedUp) {
 		r.File, size(r.Bytes), span(time.Duration(r.Seconds*float64(time.Second))))
 }
 
-// fetchBackup writes a backup to w: from the server, or from the data directory when no server runs on it.
-func (a *app) fetchBackup(ctx context.Context, l *link, w io.Writer, begun func(size int64) error) error {
+// fetchBackup writes a backup to w: from the server, or from the data directory when no server runs on it. begun is told
+// its size, and how much of the disk of the data directory the server takes for it meanwhile.
+func (a *app) fetchBackup(ctx context.Context, l *link, w io.Writer, begun func(size, spooled int64) error) error {
 	b, err := l.Backup(ctx)
 	if noServer(err) && !l.remote() {
-		return backUpOffline(ctx, l, w, begun)
+		return backUpOffline(ctx, l, w, func(n int64) error { return begun(n, 0) })
 	}
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	if err := begun(b.Size); err != nil {
+	if err := begun(b.Size, b.Size); err != nil {
 		return err
 	}
 	if _, err = io.CopyBuffer(onlyWriter{w}, b, make([]byte, 256<<10)); err != nil && ctx.Err() != nil {

@@ -69,6 +69,9 @@ func (r *backupRunner) run(ctx context.Context, task *dts.Task) (said string, er
 	made := backedUp{File: to.path}
 	err = r.backups.write(ctx, to, func(n int64) error {
 		made.Bytes = n
+		if sameDisk(t.Dir, r.backups.dir) {
+			n += diskMargin
+		}
 		return roomFor(t.Dir, n)
 	})
 	if err == nil {

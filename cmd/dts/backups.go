@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"dts"
 	"dts/store/sqlite"
 )
@@ -64,7 +66,7 @@ func (b *backups) Backup(ctx context.Context) (io.ReadCloser, int64, error) {
 	go func() {
 		defer close(s.ended)
 		s.finish(b.write(ctx, s, func(n int64) error {
-			if err := roomFor(b.dir, n+fetchMargin); err != nil {
+			if err := roomFor(b.dir, n+diskMargin); err != nil {
 				return dts.Errorf(dts.CodeOf(err), "%w; without that room a task (dts add --backup DIR), or dts backup where the server is stopped, writes straight to another disk", err)
 			}
 			size <- n
@@ -100,8 +102,8 @@ func (b *backups) turn(ctx context.Context) error {
 	return errBackupBusy
 }
 
-// fetchMargin is what is left of the disk to the server's own writes while a backup lies in its data directory, in bytes.
-const fetchMargin = 16 << 20
+// diskMargin is what a backup leaves of the data directory's disk to the server's own writes, in bytes.
+const diskMargin = 16 << 20
 
 // fetchTurn is how long a fetch waits for one before it to be over.
 const fetchTurn = 2 * time.Second
@@ -116,6 +118,12 @@ func roomFor(dir string, need int64) error {
 		return dts.Errorf(dts.ErrFull, "the backup needs %s, and %s has %s left", size(need), dir, size(free))
 	}
 	return nil
+}
+
+// sameDisk reports whether two directories are in one file system; false where that is not known.
+func sameDisk(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
 
 // syncEvery is how much of a copy is written before it is made durable, in bytes. A large part at once would keep the
