@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dts"
+	"dts/store"
 )
 
 // TestWorkflowVerbsAtRandom: whatever is done to runs and their steps at the same time, by several at once and with
@@ -79,6 +81,99 @@ func TestWorkflowVerbsAtRandom(t *testing.T) {
 					got.Status == dts.Failed // what failed it may have been completed by hand since
 				if open || !fits || got.Unresolved != 0 {
 					t.Errorf("seed %d: the run is %s (%q), waits for %d, and its steps are %s", seed, got.Status, got.LastError, got.Unresolved, w.states(run.ID))
+				}
+			}
+		})
+	}
+}
+
+// TestWorkflowVerbsOverABadNetwork: two servers whose writes come late, or are lost, or whose answers are, and one that cannot
+// reach the database for a while: every run comes to an end.
+func TestWorkflowVerbsOverABadNetwork(t *testing.T) {
+	for seed := range uint64(4) {
+		inCluster(t, 2, func(c *cluster) {
+			time.Sleep(12 * time.Second)
+			random := rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex
+			bad := func(batch []store.Stmt) fate {
+				mu.Lock()
+				defer mu.Unlock()
+				f := fate{early: time.Duration(random.IntN(150)) * time.Millisecond, late: time.Duration(random.IntN(150)) * time.Millisecond}
+				switch random.IntN(60) {
+				case 0:
+					f.cut = true
+				case 1:
+					f.silent = true
+				}
+				return f
+			}
+			var runs []*dts.Task
+			for _, m := range c.nodes {
+				m.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
+					h := uint64(0)
+					for _, c := range j.Task.ID {
+						h = h*31 + uint64(c)
+					}
+					out := takes(time.Duration(h%2000)*time.Millisecond)(ctx, j)
+					if out.State == dts.AttemptSuccess && (h+uint64(j.Number))%3 == 0 {
+						return fails(ctx, j)
+					}
+					return out
+				})
+			}
+			for i := range 4 {
+				runs = append(runs, c.nodes[i%2].addRun("a", "b<a", "c<a?", "d<b,c", "e<b!", "f", "g<f,b"))
+			}
+			for _, m := range c.nodes {
+				m.cut.decide(bad)
+			}
+			names := []string{"a", "b", "c", "d", "e", "f", "g"}
+			verbs := []dts.Verb{dts.Cancel, dts.RetryNow, dts.RetryNow, dts.RetryNow, dts.RetryNow, dts.RetryNow, dts.RetryNow, dts.ForceComplete, dts.Delete}
+			var all sync.WaitGroup
+			for i := range 6 {
+				moves := rand.New(rand.NewPCG(seed, uint64(i+2)))
+				all.Go(func() {
+					for range 25 {
+						time.Sleep(time.Duration(moves.IntN(800)) * time.Millisecond)
+						id := runs[moves.IntN(len(runs))].ID
+						v := verbs[moves.IntN(len(verbs))]
+						if moves.IntN(3) > 0 || v == dts.Delete {
+							id = dts.StepID(id, names[moves.IntN(len(names))])
+						}
+						if v == dts.Delete && moves.IntN(5) > 0 {
+							continue
+						}
+						m := c.nodes[(i+moves.IntN(2))%2]
+						_, _ = m.s.DoTask(m.ctx, dts.DefaultTenant, id, v, "tester")
+					}
+				})
+			}
+			all.Go(func() {
+				time.Sleep(time.Duration(seed) * time.Second)
+				m := c.nodes[seed%2]
+				m.cut.off.Store(true)
+				time.Sleep(50 * time.Second)
+				m.cut.off.Store(false)
+			})
+			all.Wait()
+			for _, m := range c.nodes {
+				m.cut.decide(func([]store.Stmt) fate { return fate{} })
+			}
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			look := &world{t: t, st: c.look, ctx: c.nodes[0].ctx}
+			for _, run := range runs {
+				got := look.task(run.ID)
+				steps, err := c.look.Steps(look.ctx, dts.DefaultTenant, run.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				open := false
+				for _, s := range steps {
+					open = open || !s.Status.Terminal()
+				}
+				if open || !got.Status.Terminal() || got.Unresolved != 0 {
+					t.Errorf("seed %d: the run is %s (%q), waits for %d, and its steps are %s", seed, got.Status, got.LastError, got.Unresolved, look.states(run.ID))
 				}
 			}
 		})
