@@ -92,8 +92,11 @@ func (a *app) ci(c *cli.Context) (err error) {
 	case !c.IsSet("drain"):
 		o.drain = 30 * time.Second
 	}
-	if c.String("junit") == "-" {
+	switch name := c.String("junit"); {
+	case name == "-":
 		return usagef("--junit: standard output has what the tasks print; name a file")
+	case name == "" && c.IsSet("junit"):
+		return usagef("--junit: is empty; name a file")
 	}
 	began := a.now()
 	f, src, problems, err := a.readTaskFile(path)
