@@ -257,7 +257,7 @@ func onCISignals(stop chan<- ciStop, abandon func()) func() {
 				switch {
 				case first.IsZero():
 					first, by, late = time.Now(), s, time.After(ciSignalLimit)
-				case time.Since(first) < ciSameSignal:
+				case time.Since(first) < sameSignal:
 					continue
 				default:
 					abandon()
@@ -273,21 +273,9 @@ func onCISignals(stop chan<- ciStop, abandon func()) func() {
 	return func() { signal.Stop(signals); signal.Stop(pipe); close(done) }
 }
 
-// ciSameSignal is how long after the first a signal is not yet a second one: timeout(1) signals its command, and then the
-// command's process group, and a terminal that goes away may do that too.
-const ciSameSignal = time.Second
-
 // ciSignalLimit is how long after the first signal the process ends in any case: whoever reads its output may have stopped
 // to, and commands are killed after five seconds.
 const ciSignalLimit = 20 * time.Second
-
-// codeOf is the exit code after a signal.
-func codeOf(s os.Signal) int {
-	if n, ok := s.(syscall.Signal); ok {
-		return 128 + int(n)
-	}
-	return exitInterrupted
-}
 
 // suiteName is what a file is called in a report.
 func suiteName(f *taskfile.File) string {

@@ -77,10 +77,16 @@ func TestDrain(t *testing.T) {
 	s.create(api.TaskRequest{Spec: commandSpec(runs.argv("60", "none")...)})
 	s.awaitStarts(runs, 2)
 	s.process.Signal(syscall.SIGTERM)
+	first := time.Now()
+	s.process.Signal(syscall.SIGTERM) // as timeout(1) does: that is one still
 	s.eventually(5*time.Second, "the drain to begin", func() bool {
 		r, err := s.api.Ready(t.Context())
 		return err == nil && !r.Ready
 	})
+	time.Sleep(time.Until(first.Add(1100 * time.Millisecond)))
+	if r, err := s.api.Ready(t.Context()); err != nil || r.Ready {
+		t.Errorf("after two signals at once: %+v, %v; want it to drain still", r, err)
+	}
 	begun = time.Now()
 	code := s.stop(5 * time.Second)
 	if took := time.Since(begun); code != 128+int(syscall.SIGTERM) || took > time.Second {

@@ -6,21 +6,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"golang.org/x/term"
 )
 
 // runAsProcess1 is what the program does as process 1 of a container: it starts itself as a child, passes signals on to that, and
 // reaps what is left to process 1, as an init does, so that no zombies pile up. The child cannot do that for itself: it waits for
 // its own commands, and would lose how they ended. It returns the exit code of the child, 128 and more where a signal ended it.
 func runAsProcess1() int {
-	children, signals, typed := make(chan os.Signal, 1), make(chan os.Signal, 32), make(chan os.Signal, 1)
+	children, signals := make(chan os.Signal, 1), make(chan os.Signal, 32)
 	signal.Notify(children, syscall.SIGCHLD)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		typed = signals
-	} // else the terminal sends these to the child as well: passed on, they would be a second signal, which ends it at once
-	signal.Notify(typed, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
+	// A terminal sends some of these to the child as well: two at once are one to it.
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	pid, err := startSelf()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "dts: start the program as a child of process 1:", err)

@@ -24,9 +24,9 @@ func (a *app) serveCommand() *cli.Command {
 	const limits, cluster = "Limits", "Cluster"
 	return &cli.Command{
 		Name: "serve", Usage: "run the server", Category: "The server",
-		Description: `Runs until SIGTERM or SIGINT, then lets runs finish for as long as --drain says. A second
-signal ends it at once. Everything can also be set in the configuration file, by the name of the flag
-with _ for -. At SIGHUP it reads that file again: see dts reload.`,
+		Description: `Runs until SIGTERM or SIGINT, then lets runs finish for as long as --drain says. Another signal,
+a second later or more, ends it at once. Everything can also be set in the configuration file, by the
+name of the flag with _ for -. At SIGHUP it reads that file again: see dts reload.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "data", EnvVars: []string{"DTS_DATA"}, Usage: "the `DIR` that holds everything; default: /var/lib/dts for root, else ~/.local/share/dts"},
 			&cli.StringFlag{Name: "listen", EnvVars: []string{"DTS_LISTEN"}, Usage: "TCP `ADDRESS`, or none; default: " + web.DefaultListen},
@@ -101,7 +101,19 @@ func (a *app) serve(c *cli.Context) error {
 	return err
 }
 
-// onSignals calls stop at the first signal and ends the process at the second, at once. The function it
+// sameSignal is how long after the first a signal is not yet a second one: timeout(1) signals its command, and then the
+// command's process group, and a terminal that goes away may do that too.
+const sameSignal = time.Second
+
+// codeOf is the exit code after a signal.
+func codeOf(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return exitInterrupted
+}
+
+// onSignals calls stop at the first signal and ends the process at a later one, at once. The function it
 // returns ends that.
 func (a *app) onSignals(stop func(), log *slog.Logger) func() {
 	signals := make(chan os.Signal, 2)
@@ -117,14 +129,16 @@ func (a *app) onSignals(stop func(), log *slog.Logger) func() {
 			notifyStopping(log)
 			stop()
 		}
-		select {
-		case <-done:
-		case s := <-signals:
-			code := exitInterrupted
-			if n, ok := s.(syscall.Signal); ok {
-				code = 128 + int(n)
+		first := time.Now()
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if time.Since(first) >= sameSignal {
+					os.Exit(codeOf(s))
+				}
 			}
-			os.Exit(code)
 		}
 	}()
 	return func() { signal.Stop(signals); close(done); <-ended }
