@@ -478,6 +478,8 @@ func questions(t *testing.T) (list []question) {
 	attempt(steps[0], 1, false, dts.Failed) // with output
 	ask("Steps", func(st *store.Store, _ dts.Fence) (any, error) { return st.Steps(ctx, tenant, run.ID) })
 	ask("StepEdges", func(st *store.Store, _ dts.Fence) (any, error) { return st.StepEdges(ctx, run.ID) })
+	ask("RunsUnderWay", func(st *store.Store, _ dts.Fence) (any, error) { return st.RunsUnderWay(ctx, tenant, 10) })
+	ask("RunProgress", func(st *store.Store, _ dts.Fence) (any, error) { return st.RunProgress(ctx, tenant, []string{run.ID}) })
 	for _, limit := range []int{10, 200_000} {
 		ask("Inputs", func(st *store.Store, _ dts.Fence) (any, error) { return st.Inputs(ctx, steps[1], limit) })
 	}
