@@ -119,7 +119,7 @@ profile: build ## make cmd/dts/default.pgo anew, from profiles of the benchmarks
 	go tool pprof -proto bin/*.prof >cmd/dts/default.pgo
 
 crash: ## break a real server and what surrounds it ROUNDS times (36; the long form is 2000), and look for what is lost
-	DTS_CRASH_ROUNDS=$(ROUNDS) go test -run '^Test(Crash|Hostile)' -count 1 -v -timeout 24h ./cmd/dts
+	DTS_CRASH_ROUNDS=$(ROUNDS) go test -pgo=off -run '^Test(Crash|Hostile)' -count 1 -v -timeout 24h ./cmd/dts
 
 backup-rounds: ## back up a server under load ROUNDS times (36; the long form is 200), restore each backup, and look for what is lost or late
 	DTS_BACKUP_ROUNDS=$(ROUNDS) go test -pgo=off -run '^TestBackupRounds$$' -count 1 -v -timeout 24h ./cmd/dts
@@ -150,8 +150,8 @@ croner: .cache/croner/package.json ## put croner into .cache, for make diff, if 
 	npm ci --prefix .cache/croner --ignore-scripts --no-audit --no-fund --silent || { rm -rf .cache/croner; exit 1; }
 
 fuzz: ## fuzz each parser for FUZZTIME
-	@go test -pgo=off -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { while (n > 0) print $$2, names[n--] }' | while read -r pkg name; do \
-	echo "$$pkg $$name" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg" </dev/null || exit 1; done
+	@grep -ro --include='*_test.go' --exclude-dir=.cache '^func Fuzz[A-Za-z0-9]*' . | sed 's,/[^/]*:func , ,' | sort | while read -r pkg name; do \
+	echo "$$pkg $$name" && go test -pgo=off -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$pkg" </dev/null || exit 1; done
 
 .PHONY: install clean
 SHARED = share/man/man1 share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d
