@@ -20,6 +20,7 @@ type row struct {
 	paused   bool
 	waits    int // unresolved_dependencies_count
 	tries    int
+	max      int // max_attempts
 	attempts []dts.AttemptState
 }
 
@@ -35,11 +36,11 @@ type stored struct {
 func (w *world) read() (*stored, error) {
 	s := &stored{tasks: map[int]row{}, edges: map[pair]edge{}, live: map[int]string{}}
 	numbers := map[string]int{}
-	err := w.query(`SELECT task_id, name, status, coalesce(skip_reason, ''), run_at, coalesce(waits_for, '') = 'PAUSED', unresolved_dependencies_count, attempts FROM tasks`, func(r store.Rows) error {
+	err := w.query(`SELECT task_id, name, status, coalesce(skip_reason, ''), run_at, coalesce(waits_for, '') = 'PAUSED', unresolved_dependencies_count, attempts, max_attempts FROM tasks`, func(r store.Rows) error {
 		var id, name string
 		var x row
 		var at int64
-		err := r.Scan(&id, &name, &x.status, &x.reason, &at, &x.paused, &x.waits, &x.tries)
+		err := r.Scan(&id, &name, &x.status, &x.reason, &at, &x.paused, &x.waits, &x.tries, &x.max)
 		x.at = time.UnixMicro(at)
 		n, _ := strconv.Atoi(name)
 		if _, twice := s.tasks[n]; twice {
@@ -161,6 +162,9 @@ func (w *world) differences(m *model, s *stored) []string {
 		}
 		if x.tries != len(t.attempts) || !slices.Equal(x.attempts, t.attempts) {
 			say(n, "counts %d attempts, %v; the model %v", x.tries, x.attempts, t.attempts)
+		}
+		if x.max != t.max {
+			say(n, "may make %d attempts; the model %d", x.max, t.max)
 		}
 		run := ""
 		if t.status == dts.Running {

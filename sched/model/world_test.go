@@ -83,7 +83,13 @@ type cuttable struct {
 	mu   sync.RWMutex
 	gone bool
 	left int // so many writes are still done; -1: all of them
+
+	at    time.Time // of the last write, in fake time
+	times int       // writes at that instant
 }
+
+// mostAtOnce is more than a server writes at one instant of fake time, unless it tries the same again and again.
+const mostAtOnce = 2000
 
 var errCut = fmt.Errorf("%w: the server has crashed", store.ErrUnavailable)
 
@@ -113,6 +119,12 @@ func (c *cuttable) Query(ctx context.Context, l store.Level, s store.Stmt) (stor
 func (c *cuttable) Apply(ctx context.Context, batch ...store.Stmt) ([]store.Result, error) {
 	c.mu.Lock() // the store sends one at a time
 	defer c.mu.Unlock()
+	if now := time.Now(); !now.Equal(c.at) {
+		c.at, c.times = now, 0
+	}
+	if c.times++; c.times > mostAtOnce {
+		panic(fmt.Sprintf("difference: %d writes at one instant", c.times))
+	}
 	if c.left == 0 {
 		c.gone = true
 	}
