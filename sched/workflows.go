@@ -106,7 +106,7 @@ func (s *Scheduler) endRun(it *item, status dts.Status, text string) {
 	t := it.task
 	now := s.clock.now()
 	n := *t
-	n.Status, n.CompletedAt, n.LastError, n.WaitsFor, n.PickedAt = status, dts.Micros(now), clean(text), "", t.PickedAt
+	n.Status, n.CompletedAt, n.LastError, n.WaitsFor = status, dts.Micros(now), clean(text), ""
 	if n.StartedAt.IsZero() {
 		n.StartedAt = n.CompletedAt
 	}
