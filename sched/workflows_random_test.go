@@ -18,17 +18,7 @@ func TestWorkflowVerbsAtRandom(t *testing.T) {
 	for seed := range uint64(8) {
 		inWorld(t, nil, func(w *world) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			w.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
-				h := uint64(0)
-				for _, c := range j.Task.ID {
-					h = h*31 + uint64(c)
-				}
-				out := takes(time.Duration(h%3000)*time.Millisecond)(ctx, j)
-				if out.State == dts.AttemptSuccess && (h+uint64(j.Number))%4 == 0 {
-					return fails(ctx, j)
-				}
-				return out
-			})
+			w.run.behave(atRandom(3*time.Second, 4))
 			var runs []*dts.Task
 			for range 4 {
 				runs = append(runs, w.addRun("a", "b<a", "c<a?", "d<b,c", "e<b!", "f"))
@@ -109,17 +99,7 @@ func TestWorkflowVerbsOverABadNetwork(t *testing.T) {
 			}
 			var runs []*dts.Task
 			for _, m := range c.nodes {
-				m.run.behave(func(ctx context.Context, j dts.Job) dts.Outcome {
-					h := uint64(0)
-					for _, c := range j.Task.ID {
-						h = h*31 + uint64(c)
-					}
-					out := takes(time.Duration(h%2000)*time.Millisecond)(ctx, j)
-					if out.State == dts.AttemptSuccess && (h+uint64(j.Number))%3 == 0 {
-						return fails(ctx, j)
-					}
-					return out
-				})
+				m.run.behave(atRandom(2*time.Second, 3))
 			}
 			for i := range 4 {
 				runs = append(runs, c.nodes[i%2].addRun("a", "b<a", "c<a?", "d<b,c", "e<b!", "f", "g<f,b"))
@@ -177,5 +157,20 @@ func TestWorkflowVerbsOverABadNetwork(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// atRandom lets each task take up to a time, and one of so many attempts fail: by its id, always the same.
+func atRandom(most time.Duration, one uint64) func(context.Context, dts.Job) dts.Outcome {
+	return func(ctx context.Context, j dts.Job) dts.Outcome {
+		h := uint64(0)
+		for _, c := range j.Task.ID {
+			h = h*31 + uint64(c)
+		}
+		out := takes(time.Duration(h%uint64(most.Milliseconds()))*time.Millisecond)(ctx, j)
+		if out.State == dts.AttemptSuccess && (h+uint64(j.Number))%one == 0 {
+			return fails(ctx, j)
+		}
+		return out
 	}
 }

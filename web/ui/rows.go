@@ -13,7 +13,7 @@ import (
 type taskRow struct {
 	*dts.Task
 	now      time.Time
-	progress *dts.RunProgress // of a run that is under way; nil: not asked for
+	progress *dts.RunProgress // of a run that is under way; nil: not asked for, so that what failed is not known
 	Run      *dts.Task        // of which the task is a step; nil: of none, or it is not known
 }
 
@@ -46,10 +46,9 @@ func (t taskRow) Waits() string {
 		return progressText(*t.progress)
 	case t.Status != dts.Pending || t.WaitsFor == dts.ReasonPaused || t.Unresolved == 0:
 		return waitText(t.WaitsFor)
-	case t.Going() && t.Unresolved == 1:
-		return "runs, 1 step to go"
 	case t.Going():
-		return "runs, " + strconv.Itoa(t.Unresolved) + " steps to go"
+		done, all := t.StepsDone()
+		return progressText(dts.RunProgress{Steps: all, Ended: done})
 	case t.Unresolved == 1:
 		return "waits for another task"
 	case t.DependsMode == dts.DependsAny:

@@ -51,18 +51,10 @@ func TestSecondSignal(t *testing.T) {
 		out, err := command("status").Output()
 		return err != nil || strings.Contains(string(out), "stopping")
 	})
-	started, ended := time.Now(), make(chan struct{})
-	go func() { // within a second of the first it counts as the same
-		for server.Process.Signal(syscall.SIGTERM) == nil {
-			select {
-			case <-ended:
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	}()
+	started := time.Now()
+	enough := signalAgain(server.Process)
 	err = server.Wait()
-	close(ended)
+	enough()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok || exit.ExitCode() != 143 || time.Since(started) > 5*time.Second {
 		t.Errorf("after the second signal: %v in %s, want exit code 143 at once", err, time.Since(started))
@@ -94,4 +86,20 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// signalAgain sends SIGTERM until the process has ended or enough is called: within a second of the first signal another one
+// counts as the same.
+func signalAgain(p *os.Process) (enough func()) {
+	ended := make(chan struct{})
+	go func() {
+		for p.Signal(syscall.SIGTERM) == nil {
+			select {
+			case <-ended:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return func() { close(ended) }
 }
