@@ -29,7 +29,7 @@ func TestProcess1(t *testing.T) {
 	try := exec.Command("sh", append(becomeInit[1:], "true")...)
 	try.SysProcAttr = ownProcesses()
 	if out, err := try.CombinedOutput(); err != nil {
-		t.Skipf("only root can make namespaces: %v %s", err, out)
+		t.Skipf("DTS AS PROCESS 1 IS NOT TESTED: only root can make namespaces: %v %s", err, out)
 	}
 	bin := buildDTS(t)
 	s := newServer(t, bin, filepath.Join(t.TempDir(), "data"))

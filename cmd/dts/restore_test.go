@@ -261,7 +261,7 @@ func TestRestoreInterrupted(t *testing.T) {
 // TestRestoreByRoot: what root restores belongs to the user that the server runs as, the lock too.
 func TestRestoreByRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file away")
+		t.Skip("A RESTORE BY ROOT FOR THE USER OF A SERVICE IS NOT TESTED: only root can give a file away")
 	}
 	t.Setenv("DTS_CONFIG", os.DevNull)
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 // it has started goes with it.
 func TestCIFull(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("mounting a tmpfs needs root")
+		t.Skip("DTS CI ON A FULL DISK IS NOT TESTED: mounting a tmpfs needs root")
 	}
 	var text strings.Builder
 	text.WriteString("tasks:\n  - {name: daemon, command: \"sleep 300 >/dev/null 2>&1 &\"}\n  - {name: long, command: \"sleep 300\"}\n")
@@ -25,7 +25,7 @@ func TestCIFull(t *testing.T) {
 	r := newCI(t, text.String())
 	tmp := filepath.Join(r.dir, "tmp")
 	if err := syscall.Mount("tmpfs", tmp, "tmpfs", 0, "size=2m"); err != nil {
-		t.Skipf("mounting a tmpfs: %v", err)
+		t.Skipf("DTS CI ON A FULL DISK IS NOT TESTED: mounting a tmpfs: %v", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(tmp, syscall.MNT_DETACH) })
 	var stderr bytes.Buffer
